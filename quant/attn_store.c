@@ -52,29 +52,30 @@ size_t attn_block_bytes(const struct attn_shape *s) { return s->n_kv*attn_head_b
 enum { CHUNK = 128, CHUNK_BYTES = 4*CHUNK };    /* dimensions at a time, of all positions */
 
 /* Copies a field of `width` bytes of n positions, from `at` on, between `flat`, where positions are CHUNK_BYTES apart,
- * and `turned`, where they are adjacent; to `flat` if `back`. Returns what follows the field in `turned`. */
-static inline uint8_t *turn(size_t width, size_t n, uint8_t *flat, uint8_t *turned, size_t at, bool back)
+ * and `transposed`, where they are adjacent; to `flat` if `back`. Returns what follows the field in `transposed`. */
+static inline uint8_t *transpose(size_t width, size_t n, uint8_t *flat, uint8_t *transposed, size_t at, bool back)
 {
 	for (size_t p = 0; p < n; p++) {
-		uint8_t *there = turned + (at + p)*width;
+		uint8_t *there = transposed + (at + p)*width;
 		if (back) memcpy(flat + p*CHUNK_BYTES, there, width);
 		else memcpy(there, flat + p*CHUNK_BYTES, width);
 	}
-	return turned + width*ATTN_BLOCK;
+	return transposed + width*ATTN_BLOCK;
 }
 /* The same for `width` bytes of codes, where those of two neighbouring positions alternate. */
-static inline uint8_t *turn_codes(size_t code, size_t width, size_t n, uint8_t *flat, uint8_t *turned, size_t at,
-	bool back)
+static inline uint8_t *transpose_codes(size_t code, size_t width, size_t n, uint8_t *flat, uint8_t *transposed,
+	size_t at, bool back)
 {
 	for (size_t p = at; p < at + n; p++, flat += CHUNK_BYTES) {
-		uint8_t *there = turned + p/2*2*width + p%2*code;
+		uint8_t *there = transposed + p/2*2*width + p%2*code;
 		if (back) for (size_t i = 0; i < width; i += code) memcpy(flat + i, there + 2*i, code);
 		else for (size_t i = 0; i < width; i += code) memcpy(there + 2*i, flat + i, code);
 	}
-	return turned + width*ATTN_BLOCK;
+	return transposed + width*ATTN_BLOCK;
 }
-/* Fields of keys of n positions. Eights of four bytes are turned as those of a panel are. */
-static void turn_keys(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *keys, size_t at, bool back)
+/* Fields of keys of n positions. Eights of four bytes are transposed as those of a panel are. */
+static void transpose_keys(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *keys, size_t at,
+	bool back)
 {
 	const size_t fields = attn_row_bytes(f->type, dims)/f->key,
 		eights = f->key == 4 && !back && at%8 == 0 && n%8 == 0 ? fields/8*8 : 0;
@@ -84,18 +85,18 @@ static void turn_keys(const struct fields *f, size_t dims, size_t n, uint8_t *fl
 	flat += eights*f->key;
 	keys += eights*f->key*ATTN_BLOCK;
 	for (size_t i = eights; i < fields; i++, flat += f->key)
-		keys = f->key == 4 ? turn(4, n, flat, keys, at, back) : turn(2, n, flat, keys, at, back);
+		keys = f->key == 4 ? transpose(4, n, flat, keys, at, back) : transpose(2, n, flat, keys, at, back);
 }
-static void turn_values(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *values, size_t at,
+static void transpose_values(const struct fields *f, size_t dims, size_t n, uint8_t *flat, uint8_t *values, size_t at,
 	bool back)
 {
 	for (size_t b = 0; b < dims; b += f->weights) {
 		size_t codes = attn_row_bytes(f->type, size_least(f->weights, dims - b)) - f->scales*f->scale;
 		for (size_t i = 0; i < f->scales; i++, flat += f->scale)
-			values = f->scale == 4 ? turn(4, n, flat, values, at, back) :
-				turn(2, n, flat, values, at, back);
-		values = f->code == 2 ? turn_codes(2, codes, n, flat, values, at, back) :
-			turn_codes(1, codes, n, flat, values, at, back);
+			values = f->scale == 4 ? transpose(4, n, flat, values, at, back) :
+				transpose(2, n, flat, values, at, back);
+		values = f->code == 2 ? transpose_codes(2, codes, n, flat, values, at, back) :
+			transpose_codes(1, codes, n, flat, values, at, back);
 		flat += codes;
 	}
 }
@@ -133,7 +134,7 @@ static void decode(uint32_t type, const uint8_t *from, float *x, size_t n)
 		x[i] = d*(float)q;
 	}
 }
-static void store_turned(bool is_key, const struct fields *f, size_t dim, uint8_t *to, size_t at, size_t n,
+static void store_transposed(bool is_key, const struct fields *f, size_t dim, uint8_t *to, size_t at, size_t n,
 	const float *x, size_t stride)
 {
 	_Alignas(64) uint8_t flat[ATTN_BLOCK*CHUNK_BYTES];
@@ -141,15 +142,15 @@ static void store_turned(bool is_key, const struct fields *f, size_t dim, uint8_
 		size_t c = dim - i < CHUNK ? dim - i : CHUNK;
 		uint8_t *chunk = to + attn_row_bytes(f->type, i)*ATTN_BLOCK;
 		for (size_t p = 0; p < n; p++) encode(f->type, x + p*stride + i, c, flat + p*CHUNK_BYTES);
-		if (is_key) turn_keys(f, c, n, flat, chunk, at, false);
-		else turn_values(f, c, n, flat, chunk, at, false);
+		if (is_key) transpose_keys(f, c, n, flat, chunk, at, false);
+		else transpose_values(f, c, n, flat, chunk, at, false);
 	}
 }
 static void store_values(const struct fields *f, size_t dim, uint8_t *values, size_t at, size_t n, const float *v,
 	size_t stride)
 {
 	size_t row = attn_row_bytes(f->type, dim);
-	if (f->weights > 1) store_turned(false, f, dim, values, at, n, v, stride);
+	if (f->weights > 1) store_transposed(false, f, dim, values, at, n, v, stride);
 	else for (size_t p = 0; p < n; p++)
 		encode(f->type, v + p*stride, dim, values + (at + p)*row);
 }
@@ -162,7 +163,7 @@ void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size
 		size_t at = (pos + i) % ATTN_BLOCK;
 		some = n - i < ATTN_BLOCK - at ? n - i : ATTN_BLOCK - at;
 		for (size_t h = 0; h < s->n_kv; h++, b += attn_head_bytes(s)) {
-			store_turned(true, keys, s->k_dim, b, at, some, k + i*k_stride + h*s->k_dim, k_stride);
+			store_transposed(true, keys, s->k_dim, b, at, some, k + i*k_stride + h*s->k_dim, k_stride);
 			if (values) store_values(values, s->v_dim, b + k_bytes(s), at, some,
 				v + i*v_stride + h*s->v_dim, v_stride);
 		}
@@ -170,15 +171,16 @@ void attn_store(const struct attn_shape *s, void *const *block, size_t pos, size
 }
 
 /* Loads n of the dim dimensions of position `at`, which are stored transposed. */
-static void load_turned(bool is_key, const struct fields *f, size_t dim, uint8_t *from, size_t at, float *x, size_t n)
+static void load_transposed(bool is_key, const struct fields *f, size_t dim, uint8_t *from, size_t at, float *x,
+	size_t n)
 {
 	uint8_t flat[CHUNK_BYTES];
 	for (size_t i = 0; i < n; i += CHUNK) {
 		float wide[CHUNK];
 		size_t c = dim - i < CHUNK ? dim - i : CHUNK;
 		uint8_t *chunk = from + attn_row_bytes(f->type, i)*ATTN_BLOCK;
-		if (is_key) turn_keys(f, c, 1, flat, chunk, at, true);
-		else turn_values(f, c, 1, flat, chunk, at, true);
+		if (is_key) transpose_keys(f, c, 1, flat, chunk, at, true);
+		else transpose_values(f, c, 1, flat, chunk, at, true);
 		decode(f->type, flat, wide, c);
 		memcpy(x + i, wide, (n - i < c ? n - i : c)*sizeof *x);
 	}
@@ -187,9 +189,9 @@ void attn_load(const struct attn_shape *s, void *const *block, size_t pos, size_
 {
 	uint8_t *keys = (uint8_t *)block[pos/ATTN_BLOCK] + head*attn_head_bytes(s), *values = keys + k_bytes(s);
 	size_t at = pos % ATTN_BLOCK;
-	if (k) load_turned(true, fields_of(s->k_type), s->k_dim, keys, at, k, s->k_dim);
-	if (v && s->v_in_k) load_turned(true, fields_of(s->k_type), s->k_dim, keys, at, v, s->v_dim);
+	if (k) load_transposed(true, fields_of(s->k_type), s->k_dim, keys, at, k, s->k_dim);
+	if (v && s->v_in_k) load_transposed(true, fields_of(s->k_type), s->k_dim, keys, at, v, s->v_dim);
 	else if (v && fields_of(s->v_type)->weights > 1)
-		load_turned(false, fields_of(s->v_type), s->v_dim, values, at, v, s->v_dim);
+		load_transposed(false, fields_of(s->v_type), s->v_dim, values, at, v, s->v_dim);
 	else if (v) quant_decode(s->v_type, values + at*attn_row_bytes(s->v_type, s->v_dim), v, s->v_dim);
 }

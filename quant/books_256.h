@@ -22,7 +22,7 @@ enum { N_fours = 8, GROUPS_fours = 2, N_twos = 8, GROUPS_twos = 4, N_threes = 8,
 /* Of ternary types: c[0] and c[1], a block's bytes */
 struct planes { __m256i c[REGISTERS], sc[4]; };
 /* start_high, start_low: minus what the bias adds, by group; ternary types have one `start` instead, and no digits */
-struct turned {
+struct arranged {
 	__m256i high[REGISTERS], low[REGISTERS], start_high[4], start_low[4], start;
 	const struct strip256 *from;
 };
@@ -325,7 +325,7 @@ INLINE __m256i products(__m256i s, int n, const __m256i *c, const __m256i *x)
 	UNROLL for (int i = 0; i < n; i++) s = _mm256_add_epi16(s, _mm256_maddubs_epi16(c[i], x[i]));
 	return s;
 }
-INLINE void starts(int n, int groups, int bias, struct turned *t)
+INLINE void starts(int n, int groups, int bias, struct arranged *t)
 {
 	__m256i ones[REGISTERS];
 	n /= groups;
@@ -337,7 +337,7 @@ INLINE void starts(int n, int groups, int bias, struct turned *t)
 	}
 }
 /* Transposes four registers of four lanes of 64 bits: lane j of register i to lane i of register j */
-INLINE void turn_four(__m256i *a, size_t step)
+INLINE void transpose_four(__m256i *a, size_t step)
 {
 	__m256i b = _mm256_unpacklo_epi64(a[0], a[step]), c = _mm256_unpackhi_epi64(a[0], a[step]),
 		d = _mm256_unpacklo_epi64(a[2*step], a[3*step]), e = _mm256_unpackhi_epi64(a[2*step], a[3*step]);
@@ -347,14 +347,14 @@ INLINE void turn_four(__m256i *a, size_t step)
 	a[3*step] = _mm256_permute2x128_si256(c, e, 0x31);
 }
 /* The i-th 64 bits of each quarter */
-INLINE void turn_words(const int8_t *x, __m256i *to)
+INLINE void arrange_words(const int8_t *x, __m256i *to)
 {
 	UNROLL for (int i = 0; i < 8; i++) to[i] = y_load(x + 64*(i%4) + 32*(i/4));
-	turn_four(to, 1);
-	turn_four(to + 4, 1);
+	transpose_four(to, 1);
+	transpose_four(to + 4, 1);
 }
 /* The i-th 32 bits of each eighth */
-INLINE void turn_halves(const int8_t *x, __m256i *to)
+INLINE void arrange_halves(const int8_t *x, __m256i *to)
 {
 	__m256i a[8], b[8];
 	UNROLL for (int i = 0; i < 8; i++) a[i] = y_load(x + 32*i);
@@ -372,38 +372,38 @@ INLINE void turn_halves(const int8_t *x, __m256i *to)
 		to[i + 4] = _mm256_permute2x128_si256(a[i], a[i + 4], 0x31);
 	}
 }
-INLINE void turn_fours(const struct strip256 *x, int bias, struct turned *t)
+INLINE void arrange_fours(const struct strip256 *x, int bias, struct arranged *t)
 {
-	turn_words(x->in[ORDER_PLAIN].high, t->high);
-	turn_words(x->in[ORDER_PLAIN].low, t->low);
+	arrange_words(x->in[ORDER_PLAIN].high, t->high);
+	arrange_words(x->in[ORDER_PLAIN].low, t->low);
 	starts(N_fours, GROUPS_fours, bias, t);
 }
-#define turn_deltas turn_fours
-INLINE void turn_twos(const struct strip256 *x, int bias, struct turned *t)
+#define arrange_deltas arrange_fours
+INLINE void arrange_twos(const struct strip256 *x, int bias, struct arranged *t)
 {
-	turn_words(x->in[ORDER_PLAIN].high, t->high);
-	turn_words(x->in[ORDER_PLAIN].low, t->low);
+	arrange_words(x->in[ORDER_PLAIN].high, t->high);
+	arrange_words(x->in[ORDER_PLAIN].low, t->low);
 	starts(N_twos, GROUPS_twos, bias, t);
 }
-INLINE void turn_threes(const struct strip256 *x, int bias, struct turned *t)
+INLINE void arrange_threes(const struct strip256 *x, int bias, struct arranged *t)
 {
-	turn_halves(x->in[ORDER_PLAIN].high, t->high);
-	turn_halves(x->in[ORDER_PLAIN].low, t->low);
+	arrange_halves(x->in[ORDER_PLAIN].high, t->high);
+	arrange_halves(x->in[ORDER_PLAIN].low, t->low);
 	starts(N_threes, GROUPS_threes, bias, t);
 }
-INLINE void turn_ternary(const struct strip256 *x, int bias, struct turned *t)
+INLINE void arrange_ternary(const struct strip256 *x, int bias, struct arranged *t)
 {
 	const __m256i sum = _mm256_srai_epi32(_mm256_load_si256((const void *)x->sum128), 7);
 	t->start = _mm256_mullo_epi32(sum, _mm256_set1_epi32(-bias));
 	t->from = x;
 }
 #define BOOKS_TERNARY
-#define turn_tq1_0 turn_ternary
-#define turn_tq2_0 turn_ternary
+#define arrange_tq1_0 arrange_ternary
+#define arrange_tq2_0 arrange_ternary
 
 /* ---- products ---- */
 
-INLINE __m256i planes_sum(int n, int groups, const struct planes *c, const struct turned *t)
+INLINE __m256i planes_sum(int n, int groups, const struct planes *c, const struct arranged *t)
 {
 	__m256i high = _mm256_setzero_si256(), low = high;
 	n /= groups;
@@ -415,7 +415,7 @@ INLINE __m256i planes_sum(int n, int groups, const struct planes *c, const struc
 }
 /* Adds codes of TQ2_0 times digits of n tokens: [0] those at even places of their bytes, [1] those at odd ones, four
  * times as large, which saves shifts. */
-INLINE void quarters(int n, __m256i q, const struct turned *t, int at, __m256i (*high)[2], __m256i (*low)[2])
+INLINE void quarters(int n, __m256i q, const struct arranged *t, int at, __m256i (*high)[2], __m256i (*low)[2])
 {
 	const __m256i right = _mm256_srli_epi16(q, 4);
 	UNROLL for (int k = 0; k < 4; k++) {
@@ -429,7 +429,7 @@ INLINE void quarters(int n, __m256i q, const struct turned *t, int at, __m256i (
 		}
 	}
 }
-INLINE void tq2_0_sums(int n, const struct planes *c, const struct turned *t, int32_t *to, size_t step)
+INLINE void tq2_0_sums(int n, const struct planes *c, const struct arranged *t, int32_t *to, size_t step)
 {
 	__m256i high[DIGITS_TOKENS][2], low[DIGITS_TOKENS][2];
 	UNROLL for (int i = 0; i < n; i++)
@@ -445,7 +445,7 @@ INLINE void tq2_0_sums(int n, const struct planes *c, const struct turned *t, in
 /* A byte a of TQ1_0 is a fraction of 256. Its first k digits of base 3 are the integer a*3^k/256, rounded down, which
  * is the upper half of 256*a times 3^k. A code is a difference, c[k] = first[k + 1] - 3*first[k], of two of them, so
  * the sum of c[k]*x[k] is that of first[k + 1]*(x[k] - 3*x[k + 1]), whose second factor the strip has. */
-INLINE void tq1_0_sums(int n, const struct planes *c, const struct turned *t, int32_t *to, size_t step)
+INLINE void tq1_0_sums(int n, const struct planes *c, const struct arranged *t, int32_t *to, size_t step)
 {
 	static const int16_t power[5] = { 3, 9, 27, 81, 243 };
 	__m256i evens[DIGITS_TOKENS], odds[DIGITS_TOKENS];

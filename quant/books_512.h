@@ -26,7 +26,7 @@ enum { GROUPS_fours = SCALES, GROUPS_twos = SCALES, GROUPS_threes = SCALES, GROU
 struct planes { __m512i c[PLANES], sc; __mmask8 minus; };
 /* Words, or numbers of words */
 struct prepared { _Alignas(64) uint16_t k[32]; };
-struct turned { __m512i high[PLANES], low[PLANES], start, start_plus; };
+struct arranged { __m512i high[PLANES], low[PLANES], start, start_plus; };
 
 INLINE __m512i z_load(const void *p) { return _mm512_loadu_si512(p); }
 /* Loads once: a block's bytes are in two lines, and compilers tend to read memory again. */
@@ -405,7 +405,7 @@ INLINE struct planes tq1_0_planes(const void *block, const struct prepared *none
 
 /* ---- activations in the order of planes ---- */
 
-INLINE void turn_planes(const int8_t *x, __m512i *to)
+INLINE void arrange_planes(const int8_t *x, __m512i *to)
 {
 	UNROLL for (int k = 0; k < 4; k += 2) {
 		/* plane k of 128 columns, and k + 1 */
@@ -422,26 +422,26 @@ INLINE __m512i start(const struct strip256 *x, int bias)
 	__m512i sum = _mm512_cvtepi16_epi32(_mm256_load_si256((const void *)x->sum));
 	return _mm512_mullo_epi32(sum, _mm512_set1_epi32(-bias));
 }
-INLINE void turn_fours(const struct strip256 *x, int bias, struct turned *t)
+INLINE void arrange_fours(const struct strip256 *x, int bias, struct arranged *t)
 {
-	turn_planes(x->in[ORDER_PLAIN].high, t->high);
-	turn_planes(x->in[ORDER_PLAIN].low, t->low);
+	arrange_planes(x->in[ORDER_PLAIN].high, t->high);
+	arrange_planes(x->in[ORDER_PLAIN].low, t->low);
 	t->start = start(x, bias);
 }
 /* bias: of codes whose delta is -1 */
-INLINE void turn_deltas(const struct strip256 *x, int bias, struct turned *t)
+INLINE void arrange_deltas(const struct strip256 *x, int bias, struct arranged *t)
 {
-	turn_fours(x, bias, t);
+	arrange_fours(x, bias, t);
 	t->start_plus = start(x, bias - 2);
 }
-INLINE void turn_twos(const struct strip256 *x, int bias, struct turned *t) { turn_fours(x, bias, t); }
-INLINE void turn_threes(const struct strip256 *x, int bias, struct turned *t) { turn_fours(x, bias, t); }
+INLINE void arrange_twos(const struct strip256 *x, int bias, struct arranged *t) { arrange_fours(x, bias, t); }
+INLINE void arrange_threes(const struct strip256 *x, int bias, struct arranged *t) { arrange_fours(x, bias, t); }
 INLINE __m512i two_halves(const int8_t *a, const int8_t *b)
 {
 	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256((const void *)a)),
 		_mm256_loadu_si256((const void *)b), 1);
 }
-INLINE void turn_tq2_0(const struct strip256 *x, int bias, struct turned *t)
+INLINE void arrange_tq2_0(const struct strip256 *x, int bias, struct arranged *t)
 {
 	UNROLL for (int k = 0; k < 4; k++) {
 		t->high[k] = two_halves(x->in[ORDER_PLAIN].high + 32*k, x->in[ORDER_PLAIN].high + 128 + 32*k);
@@ -456,7 +456,7 @@ INLINE __m512i tq1_plane(const int8_t *x, int k)
 	a = _mm512_inserti32x4(a, _mm_loadu_si128((const void *)(x + 160 + 16*k)), 2);
 	return k < 4 ? _mm512_inserti32x4(a, _mm_loadu_si32(x + 240 + 4*k), 3) : a;
 }
-INLINE void turn_tq1_0(const struct strip256 *x, int bias, struct turned *t)
+INLINE void arrange_tq1_0(const struct strip256 *x, int bias, struct arranged *t)
 {
 	UNROLL for (int k = 0; k < 5; k++) {
 		t->high[k] = tq1_plane(x->in[ORDER_PLAIN].high, k);
@@ -467,7 +467,7 @@ INLINE void turn_tq1_0(const struct strip256 *x, int bias, struct turned *t)
 
 /* ---- products ---- */
 
-INLINE __m256i planes_sum(int n, int has, const struct planes *c, const struct turned *t)
+INLINE __m256i planes_sum(int n, int has, const struct planes *c, const struct arranged *t)
 {
 	__m512i s = _mm512_setzero_si512(), u = t->start;
 	if (has & DELTAS) u = _mm512_mask_blend_epi64(c->minus, t->start_plus, u);

@@ -3,10 +3,10 @@
  * the table BOOKS_TABLE, whose sums BOOKS_DIGITS settles. An instance first includes books_256.h or books_512.h, which
  * have
  *   struct planes           a block's codes and scales, in the order of columns that suits their unpacking
- *   struct turned           a token's digits in the same order
+ *   struct arranged         a token's digits in the same order
  *   name_prepare(w, stride, n, to)  makes struct prepared for n rows' blocks: their words, or what these are found by
  *   name_planes(block, from)        for one of the types below; called later, so that neither has to wait long
- *   turn_ORDER(strip, bias, t)      makes the digits for it
+ *   arrange_ORDER(strip, bias, t)   makes the digits for it
  *   N_ORDER, GROUPS_ORDER   the number of planes; the groups for planes_sum
  *   planes_sum(n, groups, c, t)     eight lanes that add up to a block's sum
  *   tq1_0_sums(n, c, t, to, step)   leaves them for n tokens, if BOOKS_TERNARY is defined, which needs no planes of the
@@ -19,9 +19,9 @@
 INLINE void leave(int32_t *to, __m256i sum) { _mm256_store_si256((void *)to, sum); }
 typedef void prepare_fn(const char *w, size_t stride, size_t n, struct prepared *to);
 typedef struct planes planes_fn(const void *block, const struct prepared *from);
-typedef void turn_fn(const struct strip256 *x, int bias, struct turned *t);
+typedef void arrange_fn(const struct strip256 *x, int bias, struct arranged *t);
 /* for n tokens, whose lanes begin `step` apart */
-typedef void sums_fn(int n, const struct planes *c, const struct turned *t, int32_t *to, size_t step);
+typedef void sums_fn(int n, const struct planes *c, const struct arranged *t, int32_t *to, size_t step);
 struct book {
 	size_t bytes;
 	int bias;
@@ -48,17 +48,17 @@ INLINE void fetch(const char *later, const char *soon, size_t bytes, int far)
 		} else __builtin_prefetch(later + i, 0, 3);
 	}
 }
-INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct book like, turn_fn *turn,
-	prepare_fn *prepare, planes_fn *unpack, sums_fn *sums)
+INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct book like,
+	arrange_fn *arrange, prepare_fn *prepare, planes_fn *unpack, sums_fn *sums)
 {
 	const int far = p->w_stride*ROWS > NEAR_BYTES;
 	for (size_t b = 0; b < p->n; b++) {
 		const char *w = p->w + b*like.bytes, *strip = p->strip + b*sizeof(struct strip256),
 			*next = p->near + DIGITS_NEARER*p->w_stride + b*like.bytes*ROWS;
-		struct turned x[DIGITS_TOKENS];
+		struct arranged x[DIGITS_TOKENS];
 		struct prepared some[ROWS];
 		for (int t = 0; t < n_tokens; t++)
-			turn((const void *)(strip + (size_t)t*p->strip_stride), like.bias, x + t);
+			arrange((const void *)(strip + (size_t)t*p->strip_stride), like.bias, x + t);
 		prepare(w, p->w_stride, p->n_rows, some);
 		for (size_t r = 0, at = b*ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += like.bytes) {
 			const struct planes c = unpack(w, some + r);
@@ -71,7 +71,7 @@ INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *
 }
 
 #define SUMS_OF(order) \
-INLINE void order##_sums(int n, const struct planes *c, const struct turned *t, int32_t *to, size_t step) \
+INLINE void order##_sums(int n, const struct planes *c, const struct arranged *t, int32_t *to, size_t step) \
 { UNROLL for (int i = 0; i < n; i++, to += step) leave(to, planes_sum(N_##order, GROUPS_##order, c, t + i)); }
 SUMS_OF(fours)
 SUMS_OF(twos)
@@ -84,7 +84,7 @@ SUMS_OF(tq2_0)
 /* Functions for 1, 2 and 4 tokens */
 #define BOOKS(name, n, order, ...) \
 static void name##_##n(const struct digits_part *p, struct digit_sums *to) \
-{ books(n, p, to, (struct book){ sizeof(struct name), __VA_ARGS__ }, turn_##order, name##_prepare, \
+{ books(n, p, to, (struct book){ sizeof(struct name), __VA_ARGS__ }, arrange_##order, name##_prepare, \
 	name##_planes, order##_sums); }
 #define BOOK(name, ...) BOOKS(name, 1, __VA_ARGS__) BOOKS(name, 2, __VA_ARGS__) BOOKS(name, 4, __VA_ARGS__)
 #define D_OF(name) offsetof(struct name, d), NULL

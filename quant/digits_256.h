@@ -224,7 +224,7 @@ INLINE void v_four(const struct rows *w, int at, vi *to)
 {
 	vi a[4];
 	UNROLL for (size_t k = 0; k < 4; k++) a[k] = y_two(row(w, k, at), row(w, k + 4, at));
-	y_turn(a, to);
+	y_transpose(a, to);
 }
 /* Loads four bytes of each row. */
 INLINE vi v_one(const struct rows *w, int at)

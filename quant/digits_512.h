@@ -211,7 +211,7 @@ INLINE vi v_fourth(const struct rows *w, size_t k, int at)
 	return sixteens_of(row(w, k, at), row(w, k + 4, at), row(w, k + 8, at), row(w, k + 12, at));
 }
 /* Turns integers of each of four times four rows into four registers with a lane for each row. */
-INLINE void v_turn(const vi *a, vi *to)
+INLINE void v_transpose(const vi *a, vi *to)
 {
 	vi b[4];
 	b[0] = _mm512_unpacklo_epi32(a[0], a[1]);
@@ -225,7 +225,7 @@ INLINE void v_turn(const vi *a, vi *to)
 }
 #if defined DIGITS_LANES
 /* Moves bit k of byte i of each eight bytes to bit 7 - i of byte k. */
-INLINE vi v_turn_bits(vi a)
+INLINE vi v_transpose_bits(vi a)
 {
 	return _mm512_gf2p8affine_epi64_epi8(_mm512_set1_epi64((long long)0x8040201008040201), a, 0);
 }
@@ -235,7 +235,7 @@ INLINE void v_four(const struct rows *w, int at, vi *to)
 {
 	vi a[4];
 	UNROLL for (size_t k = 0; k < 4; k++) a[k] = v_fourth(w, k, at);
-	v_turn(a, to);
+	v_transpose(a, to);
 }
 /* Loads four bytes of each row. */
 INLINE vi v_one(const struct rows *w, int at)
@@ -310,7 +310,7 @@ INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 INLINE vf v_floats(vi a) { return _mm512_cvtepi32_ps(a); }
 INLINE vf v_negative(vf a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
 /* Row 4*i + j at lane i + 4*j */
-INLINE vi turned(void) { return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15); }
+INLINE vi transposed(void) { return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15); }
 INLINE vf v_halves(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_load_si256((const void *)p)); }
 /* Pairs of halves, d below */
 INLINE struct two v_pairs(vi a)
@@ -366,7 +366,7 @@ INLINE vi v_minima(const uint8_t *m, const int16_t *first, const int16_t *second
 		vi w = _mm512_unpackhi_epi8(v_load(m + 64*i), _mm512_setzero_si512());
 		s[i] = _mm512_dpwssd_epi32(_mm512_madd_epi16(w, u), w, v);
 	}
-	return _mm512_permutexvar_epi32(turned(), four(s[0], s[1], s[2], s[3]));
+	return _mm512_permutexvar_epi32(transposed(), four(s[0], s[1], s[2], s[3]));
 }
 /* The same for sixteen each, which stay in the upper halves of bytes */
 INLINE vi v_minima16(const uint8_t *m, const struct strip256 *x)
@@ -377,7 +377,7 @@ INLINE vi v_minima16(const uint8_t *m, const struct strip256 *x)
 		const vi w = v_and(v_load(m + 64*i), 0xf0);
 		s[i] = _mm512_dpbusd_epi32(_mm512_slli_epi32(_mm512_dpbusd_epi32(v_none(), w, high), 8), w, low);
 	}
-	return _mm512_srai_epi32(_mm512_permutexvar_epi32(turned(), four(s[0], s[1], s[2], s[3])), 4);
+	return _mm512_srai_epi32(_mm512_permutexvar_epi32(transposed(), four(s[0], s[1], s[2], s[3])), 4);
 }
 struct pair { vi d, m; };
 INLINE struct pair v_q2_k(const int32_t *p, const uint8_t *m, const struct strip256 *x)

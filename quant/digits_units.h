@@ -79,8 +79,8 @@ INLINE void q1_0_codes(const struct rows *w, int j, vi *c)
 {
 	if (j == 0) {
 		vi a[4];
-		UNROLL for (size_t k = 0; k < 4; k++) a[k] = v_turn_bits(v_fourth(w, k, 2));
-		v_turn(a, c + 8);
+		UNROLL for (size_t k = 0; k < 4; k++) a[k] = v_transpose_bits(v_fourth(w, k, 2));
+		v_transpose(a, c + 8);
 	}
 	UNROLL for (int i = 0; i < 8; i++) {
 		const vi x = c[8 + j/2*2 + i%2];

@@ -97,8 +97,8 @@ static bool exact_block(const struct coder *c, uint32_t type, const float *x, vo
 	const struct ggu_type_info *t = ggu_type_info(type);
 	unsigned char block[BYTES];
 	float y[WEIGHTS];
-	for (int turned = 0; turned < 2; turned++) {
-		const enum exact_result r = quant_enc_table->exact(c, x, turned, block);
+	for (int negated = 0; negated < 2; negated++) {
+		const enum exact_result r = quant_enc_table->exact(c, x, negated, block);
 		if (r == EXACT_NO_LATTICE) return false;
 		if (r == EXACT_NOT_FOUND) continue;
 		quant_decode(type, block, y, t->block_weights);

@@ -27,10 +27,10 @@ struct feedback_group {
 	size_t dst_stride;
 };
 struct coder;                           /* of enc_tile.h, each table its own */
-/* Encodes a unit of weights that are on the type's lattice, with a negative d if `turned`. The result must be decoded
+/* Encodes a unit of weights that are on the type's lattice, with a negative d if `negated`. The result must be decoded
  * and compared. */
 enum exact_result { EXACT_NO_LATTICE, EXACT_NOT_FOUND, EXACT_FOUND };
-typedef enum exact_result exact_fn(const struct coder *c, const float *x, bool turned, void *block);
+typedef enum exact_result exact_fn(const struct coder *c, const float *x, bool negated, void *block);
 typedef void feedback_fn(const struct coder *c, const struct how *how, const struct feedback_group *g);
 /* Parts of the factorisation (enc_factor.h), which is done in panels of FACTOR_PANEL columns; the first `done` columns
  * of rows a[n_rows][] are final. take: a[i][at + c] -= sum of a[i][p]*panel[p][c] in order of p < done. corner: factors

@@ -365,8 +365,8 @@ static bool exact_rounded(const struct coder *c, const float *x, struct exact *e
 	return i == c->n;
 }
 
-/* Encodes a unit's weights if they are found to be on the lattice, with a negative d if `turned`. */
-static enum exact_result encode_exactly(const struct coder *c, const float *x, bool turned, void *block)
+/* Encodes a unit's weights if they are found to be on the lattice, with a negative d if `negated`. */
+static enum exact_result encode_exactly(const struct coder *c, const float *x, bool negated, void *block)
 {
 	/* the first weights usually show that they are on none */
 	const int all = c->n*c->per, stage[] = { 4, all < 32 ? all : 32, all };
@@ -377,11 +377,11 @@ static enum exact_result encode_exactly(const struct coder *c, const float *x, b
 	if (!c->exact) return EXACT_NO_LATTICE;
 	e.subs = c->per;
 	for (int i = 0; i < 3 && lattice; i++) lattice = exact_load(&e, x, stage[i]) && exact_divide(c, &e);
-	for (int i = 0; lattice && turned && i < e.n; i++) e.x[i] = -e.x[i];
+	for (int i = 0; lattice && negated && i < e.n; i++) e.x[i] = -e.x[i];
 	found = lattice && (c->affine ? exact_affine(c, &e) : exact_scaled(c, &e));
-	if (!found && !turned && c->affine && !(c->affine->smax > 0)) found = exact_rounded(c, x, &e);
+	if (!found && !negated && c->affine && !(c->affine->smax > 0)) found = exact_rounded(c, x, &e);
 	if (!found) return lattice ? EXACT_NOT_FOUND : EXACT_NO_LATTICE;
-	if (turned) { e.d = -e.d; e.dmin = -e.dmin; }
+	if (negated) { e.d = -e.d; e.dmin = -e.dmin; }
 	f.d[0] = (float)e.d;
 	f.m[0] = c->affine && !(c->affine->smax > 0) ? -(float)e.dmin*(float)e.min[0] : (float)e.dmin;
 	for (int j = 0; j < e.subs; j++) {

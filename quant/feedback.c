@@ -67,7 +67,7 @@ struct factor {
 	struct quant_feedback *q;
 	size_t first;
 };
-enum { TURN = 64 };                     /* columns, and rows of them, that are transposed at a time */
+enum { SIDE = 64 };                     /* columns, and rows of them, that are transposed at a time */
 
 static void run(struct factor *f, size_t n, size_t step, void (*fn)(void *, size_t, int))
 {
@@ -76,17 +76,18 @@ static void run(struct factor *f, size_t n, size_t step, void (*fn)(void *, size
 static void fill_task(void *ctx, size_t task, int worker)
 {
 	const struct factor *f = ctx;
-	const size_t from = task*TURN, to = size_least(from + TURN, f->n);
-	float turned[TURN][TURN] = { { 0 } };
+	const size_t from = task*SIDE, to = size_least(from + SIDE, f->n);
+	float transposed[SIDE][SIDE] = { { 0 } };
 	(void)worker;
-	for (size_t j = 0; j < to; j += TURN) {
-		const size_t some = size_least(to - j, TURN);
+	for (size_t j = 0; j < to; j += SIDE) {
+		const size_t some = size_least(to - j, SIDE);
 		for (size_t i = from; i < to; i++) {
 			const float *row = f->covariance + i*(i + 1)/2 + j;
-			for (size_t k = 0; k < some; k++) turned[k][to - 1 - i] = j + k <= i ? row[k] : 0;
+			for (size_t k = 0; k < some; k++) transposed[k][to - 1 - i] = j + k <= i ? row[k] : 0;
 		}
 		for (size_t k = 0; k < some; k++)
-			memcpy(f->a + (f->n - 1 - j - k)*f->stride + f->n - to, turned[k], (to - from)*sizeof **turned);
+			memcpy(f->a + (f->n - 1 - j - k)*f->stride + f->n - to, transposed[k],
+				(to - from)*sizeof **transposed);
 	}
 	for (size_t i = from; i < to; i++) {
 		float *d = f->a + (f->n - 1 - i)*(f->stride + 1);
@@ -98,22 +99,22 @@ static void empty_task(void *ctx, size_t task, int worker)
 {
 	const struct factor *f = ctx;
 	struct quant_feedback *q = f->q;
-	const size_t from = task*TURN, n = size_least(f->n - from, TURN), to = from + n;
-	float d[TURN] = { 0 }, turned[TURN][TURN], *column = q->factor + (f->first + from)*q->block;
+	const size_t from = task*SIDE, n = size_least(f->n - from, SIDE), to = from + n;
+	float d[SIDE] = { 0 }, transposed[SIDE][SIDE], *column = q->factor + (f->first + from)*q->block;
 	(void)worker;
 	for (size_t k = 0; k < n; k++) {
 		d[k] = f->a[(f->n - 1 - from - k)*(f->stride + 1)];
 		q->diagonal[f->first + from + k] = d[k]*d[k];
 	}
-	for (size_t j = 0; j < to; j += TURN) {
-		const size_t some = size_least(to - j, TURN);
+	for (size_t j = 0; j < to; j += SIDE) {
+		const size_t some = size_least(to - j, SIDE);
 		for (size_t i = 0; i < some; i++) {
 			const float *row = f->a + (f->n - 1 - j - i)*f->stride + f->n - 1 - from;
-			for (size_t k = 0; k < n; k++) turned[k][i] = row[0 - k];
+			for (size_t k = 0; k < n; k++) transposed[k][i] = row[0 - k];
 		}
 		for (size_t k = 0; k < n; k++)
 			for (size_t i = 0; i < some; i++)
-				column[k*q->block + j + i] = j + i < from + k ? turned[k][i]/d[k] : 0;
+				column[k*q->block + j + i] = j + i < from + k ? transposed[k][i]/d[k] : 0;
 	}
 	for (size_t k = 0; k < n; k++)
 		quant_encode(CODES, NULL, column + k*q->block, NULL, 1, from/GROUP*GROUP, QUANT_EFFORT_DEFAULT,
@@ -176,9 +177,9 @@ static enum ggu_status factor_block(struct quant_feedback *q, size_t first, size
 		free(f.a); free(f.panel);
 		return GGU_ERR_NOMEM;
 	}
-	run(&f, n, TURN, fill_task);
+	run(&f, n, SIDE, fill_task);
 	ok = factorise(&f);
-	if (ok) run(&f, n, TURN, empty_task);
+	if (ok) run(&f, n, SIDE, empty_task);
 	free(f.a); free(f.panel);
 	return ok ? GGU_OK : GGU_ERR_RANGE;
 }

@@ -66,7 +66,7 @@ INLINE void put_pair(char *to, __m256i pair)
 INLINE void four_or_five(const struct eight *w, char *to, size_t qh, size_t qs)
 {
 	__m256i h[4], sc[2], mn[2], u[8];
-	turn(w, 0, h);
+	transpose(w, 0, h);
 	put_pair(to, h[0]);
 	sc[0] = v_and(h[1], 63);
 	mn[0] = v_and(h[2], 63);
@@ -74,14 +74,14 @@ INLINE void four_or_five(const struct eight *w, char *to, size_t qh, size_t qs)
 	mn[1] = _mm256_or_si256(v_field(h[3], 4, 4, 0), v_field(h[2], 6, 2, 4));
 	put_minima_32(to, mn);
 	if (qh) {
-		turn_codes(w, qh, u);
-		turn_codes(w, qh + 16, u + 4);
+		transpose_codes(w, qh, u);
+		transpose_codes(w, qh + 16, u + 4);
 	}
 	UNROLL for (int j = 0; j < 8; j += 2) {
 		const struct scale low = scale_at(sc[j/4], j%4, 0), high = scale_at(sc[j/4], j%4 + 1, 0);
 		UNROLL for (int half = 0; half < 2; half++) {
 			__m256i x[4];
-			turn_codes(w, qs + 16*j + 16*half, x);
+			transpose_codes(w, qs + 16*j + 16*half, x);
 			UNROLL for (int i = 0; i < 4; i++) {
 				const int column = 32*j + 16*half + 4*i;
 				__m256i a = v_and(x[i], 15), b = v_field(x[i], 4, 4, 0);
@@ -107,15 +107,15 @@ INLINE void q6_k_fill(const struct eight *w, char *to)
 {
 	__m256i sc[4];
 	put_d(to, MUL_256, halves_of(w, offsetof(struct q6_k, d)));
-	turn(w, offsetof(struct q6_k, scales), sc);
+	transpose(w, offsetof(struct q6_k, scales), sc);
 	UNROLL for (int part = 0; part < 4; part++) {        /* a sixteen of either half */
 		const int h = part/2, s = part%2;
 		__m256i x[4], up[4];
-		turn_codes(w, offsetof(struct q6_k, qh) + 32*h + 16*s, up);
+		transpose_codes(w, offsetof(struct q6_k, qh) + 32*h + 16*s, up);
 		UNROLL for (int j = 0; j < 4; j++) {
 			const int k = j/2 + j%2*2, at = 2*k + s, scale = 8*h + at;
 			const struct scale by = scale_at(sc[scale/4], scale%4, 32);
-			if (j%2 == 0) turn_codes(w, 64*h + 16*s + 32*(j/2), x);
+			if (j%2 == 0) transpose_codes(w, 64*h + 16*s + 32*(j/2), x);
 			UNROLL for (int i = 0; i < 4; i++)
 				put_scaled(to, 128*h + 16*at + 4*i, _mm256_or_si256(
 					v_field(x[i], k/2*4, 4, 0), v_field(up[i], 2*k, 2, 4)), by);
@@ -130,14 +130,14 @@ INLINE __m256i q3_k_sixes(const __m256i s[3], int i)
 INLINE void q3_k_fill(const struct eight *w, char *to)
 {
 	__m256i s[4], sc[4];
-	turn_from(w, sizeof(struct q3_k) - 16, true, s);
+	transpose_from(w, sizeof(struct q3_k) - 16, true, s);
 	put_d(to, MUL_256, low_halves(s[3]));
 	UNROLL for (int i = 0; i < 4; i++) sc[i] = q3_k_sixes(s, i);
 	UNROLL for (int part = 0; part < 4; part++) {
 		const int h = part/2, half = part%2;
 		__m256i x[4], up[4];
-		turn_codes(w, offsetof(struct q3_k, qs) + 32*h + 16*half, x);
-		turn_codes(w, offsetof(struct q3_k, hmask) + 16*half, up);
+		transpose_codes(w, offsetof(struct q3_k, qs) + 32*h + 16*half, x);
+		transpose_codes(w, offsetof(struct q3_k, hmask) + 16*half, up);
 		UNROLL for (int k = 0; k < 4; k++) {
 			const int at = 2*k + half, scale = 8*h + at;
 			const struct scale by = scale_at(sc[scale/4], scale%4, 4);
@@ -150,15 +150,15 @@ INLINE void q3_k_fill(const struct eight *w, char *to)
 INLINE void q2_k_fill(const struct eight *w, char *to)
 {
 	__m256i s[4], last[4], mn[4];
-	turn(w, sizeof(struct q2_k) - 16, last);
+	transpose(w, sizeof(struct q2_k) - 16, last);
 	put_pair(to, last[3]);
-	turn(w, offsetof(struct q2_k, scales), s);
+	transpose(w, offsetof(struct q2_k, scales), s);
 	UNROLL for (int i = 0; i < 4; i++) mn[i] = v_field(s[i], 4, 4, 0);
 	put_minima_16(to, mn);
 	UNROLL for (int part = 0; part < 4; part++) {
 		const int h = part/2, half = part%2;
 		__m256i x[4];
-		turn_codes(w, offsetof(struct q2_k, qs) + 32*h + 16*half, x);
+		transpose_codes(w, offsetof(struct q2_k, qs) + 32*h + 16*half, x);
 		UNROLL for (int k = 0; k < 4; k++) {
 			const int at = 2*k + half, scale = 8*h + at;
 			const struct scale by = scale_at(v_and(s[scale/4], 15), scale%4, 0);
@@ -171,7 +171,7 @@ INLINE void q2_k_fill(const struct eight *w, char *to)
 INLINE void iq4_xs_fill(const struct eight *w, char *to)
 {
 	__m256i s[4];
-	turn(w, 0, s);
+	transpose(w, 0, s);
 	put_d(to, MUL_256, low_halves(s[0]));
 	UNROLL for (int j = 0; j < 8; j++) {
 		const __m256i low = _mm256_and_si256(v_right(s[1], 4*j), _mm256_set1_epi32(15)),
@@ -179,7 +179,7 @@ INLINE void iq4_xs_fill(const struct eight *w, char *to)
 			sc = _mm256_sub_epi32(_mm256_or_si256(low, up), _mm256_set1_epi32(32));
 		const struct scale by = scale_at(sc, 0, 128);
 		__m256i x[4];
-		turn_codes(w, offsetof(struct iq4_xs, qs) + 16*j, x);
+		transpose_codes(w, offsetof(struct iq4_xs, qs) + 16*j, x);
 		UNROLL for (int i = 0; i < 4; i++) {
 			const int column = 32*j + 4*i;
 			put_scaled(to, column, v_level_128(iq4_levels, x[i]), by);
@@ -195,7 +195,7 @@ INLINE void iq4_xs_fill(const struct eight *w, char *to)
 INLINE void nibbles(const struct eight *w, char *to, size_t at, const __m256i *bits, int bias)
 {
 	__m256i x[4];
-	turn_units(w, at, x);
+	transpose_units(w, at, x);
 	UNROLL for (int i = 0; i < 8; i++) {
 		__m256i c = v_field(x[i%4], i/4*4, 4, 0);
 		if (bits) c = _mm256_or_si256(c, v_and(v_mask(*bits, i/2, i%2, IN_PAIRS), 16));
@@ -206,7 +206,7 @@ INLINE void nibbles(const struct eight *w, char *to, size_t at, const __m256i *b
 INLINE void levels(const struct eight *w, char *to, size_t at, const int8_t *table)
 {
 	__m256i x[4];
-	turn_units(w, at, x);
+	transpose_units(w, at, x);
 	UNROLL for (int i = 0; i < 8; i++)
 		put_codes(to, 4*i, v_level(table, v_right(x[i%4], i/4*4)));
 }
@@ -243,8 +243,8 @@ INLINE void q8_0_fill(const struct eight *w, char *to)
 {
 	__m256i x[8];
 	put_d(to, MUL_32, halves_of(w, 0));
-	turn_units(w, offsetof(struct q8_0, qs), x);
-	turn_units(w, offsetof(struct q8_0, qs) + 16, x + 4);
+	transpose_units(w, offsetof(struct q8_0, qs), x);
+	transpose_units(w, offsetof(struct q8_0, qs) + 16, x + 4);
 	UNROLL for (int i = 0; i < 8; i++) put_codes(to, 4*i, x[i]);
 }
 INLINE void iq4_nl_fill(const struct eight *w, char *to)
@@ -274,7 +274,7 @@ INLINE void nvfp4_fill(const struct eight *w, char *to)
 	const __m256i scales = lanes_of(w, 0);
 	UNROLL for (int part = 0; part < 2; part++, to += mul_panel_bytes(MUL_16, WIDTH)) {
 		__m256i x[4];
-		turn_units(w, offsetof(struct nvfp4, qs) + 16*part, x);
+		transpose_units(w, offsetof(struct nvfp4, qs) + 16*part, x);
 		put_d(to, MUL_16, small_floats(scales, 2*part));
 		put_m(to, MUL_16, small_floats(scales, 2*part + 1));
 		UNROLL for (int i = 0; i < 8; i++)
@@ -286,7 +286,7 @@ INLINE void q1_0_fill(const struct eight *w, char *to)
 {
 	const __m256 d = halves_of(w, 0);
 	__m256i x[4];
-	turn(w, offsetof(struct q1_0, qs), x);
+	transpose(w, offsetof(struct q1_0, qs), x);
 	UNROLL for (int part = 0; part < 4; part++, to += mul_panel_bytes(MUL_32, WIDTH)) {
 		put_d(to, MUL_32, d);
 		UNROLL for (int i = 0; i < 8; i++)
@@ -299,7 +299,7 @@ INLINE void q2_0_fill(const struct eight *w, char *to)
 	static const int8_t two_bits[16] = { -1, 0, 1, 2, 0, 0, 0, 0, 1, 0, 0, 0, 2 };
 	const __m256 d = halves_of(w, 0);
 	__m256i x[4];
-	turn(w, offsetof(struct q2_0, qs), x);
+	transpose(w, offsetof(struct q2_0, qs), x);
 	UNROLL for (int part = 0; part < 2; part++, to += mul_panel_bytes(MUL_32, WIDTH)) {
 		put_d(to, MUL_32, d);
 		UNROLL for (int i = 0; i < 8; i++) {

@@ -102,10 +102,10 @@ INLINE void iq1_s_fill(const struct eight *w, char *to)
 {
 	__m256i up[4];
 	put_book_d(w, to, 0.125f);
-	turn(w, offsetof(struct iq1_s, qh), up);
+	transpose(w, offsetof(struct iq1_s, qh), up);
 	UNROLL for (int part = 0; part < 2; part++) {
 		__m256i k[4], x[4];
-		turn(w, offsetof(struct iq1_s, qs) + 16*part, k);
+		transpose(w, offsetof(struct iq1_s, qs) + 16*part, k);
 		UNROLL for (int i = 0; i < 8; i++) {
 			const __m256i h = up[2*part + i/4];
 			const int at = i/2%2*16, number = at + i%2*6;   /* bits of h: the sub-block's, the number's */
@@ -117,14 +117,14 @@ INLINE void iq1_s_fill(const struct eight *w, char *to)
 INLINE void iq1_m_fill(const struct eight *w, char *to)
 {
 	__m256i up[4], last[4];
-	turn(w, offsetof(struct iq1_m, qh), up);
-	turn(w, sizeof(struct iq1_m) - 16, last);       /* of which last[2] and last[3] have the scales and d */
+	transpose(w, offsetof(struct iq1_m, qh), up);
+	transpose(w, sizeof(struct iq1_m) - 16, last);       /* of which last[2] and last[3] have the scales and d */
 	put_d(to, MUL_256, _mm256_mul_ps(_mm256_set1_ps(0.125f), low_halves(
 		_mm256_or_si256(_mm256_or_si256(v_bits(last[2], 12, 4, 0), v_bits(last[2], 28, 4, 4)),
 			_mm256_or_si256(v_bits(last[3], 12, 4, 8), v_bits(last[3], 28, 4, 12))))));
 	UNROLL for (int part = 0; part < 2; part++) {
 		__m256i k[4], x[4];
-		turn(w, offsetof(struct iq1_m, qs) + 16*part, k);
+		transpose(w, offsetof(struct iq1_m, qs) + 16*part, k);
 		UNROLL for (int i = 0; i < 8; i++) {
 			const __m256i h = up[2*part + i/4];
 			const int at = i%4*8;
@@ -139,7 +139,7 @@ INLINE void iq2_xxs_fill(const struct eight *w, char *to)
 	put_book_d(w, to, 0.125f);
 	UNROLL for (int part = 0; part < 4; part++) {
 		__m256i k[4], x[4];
-		turn(w, offsetof(struct iq2_xxs, qs) + 16*part, k);
+		transpose(w, offsetof(struct iq2_xxs, qs) + 16*part, k);
 		UNROLL for (int i = 0; i < 4; i++) {
 			const __m256i number = k[i/2*2], tail = k[i/2*2 + 1];
 			eights(grid_iq2_xxs, words_at(number, i%2*2, i%2*2 + 1), x);
@@ -152,10 +152,10 @@ INLINE void iq2_xs_fill(const struct eight *w, char *to)
 {
 	__m256i last[4];
 	put_book_d(w, to, 0.125f);
-	turn(w, sizeof(struct iq2_xs) - 16, last);      /* of which last[2] and last[3] are the scales */
+	transpose(w, sizeof(struct iq2_xs) - 16, last);      /* of which last[2] and last[3] are the scales */
 	UNROLL for (int part = 0; part < 4; part++) {
 		__m256i k[4], x[4];
-		turn(w, offsetof(struct iq2_xs, qs) + 16*part, k);
+		transpose(w, offsetof(struct iq2_xs, qs) + 16*part, k);
 		UNROLL for (int i = 0; i < 4; i++) {
 			const int s = 4*part + i;
 			eights(grid_iq2_xs, _mm256_and_si256(k[i], _mm256_set1_epi16(511)), x);
@@ -167,11 +167,11 @@ INLINE void iq2_s_fill(const struct eight *w, char *to)
 {
 	__m256i last[4];
 	put_book_d(w, to, 0.125f);
-	turn(w, sizeof(struct iq2_s) - 16, last);       /* upper bits of numbers, then scales */
+	transpose(w, sizeof(struct iq2_s) - 16, last);       /* upper bits of numbers, then scales */
 	UNROLL for (int part = 0; part < 2; part++) {
 		__m256i k[4], signs[4], x[4];
-		turn(w, offsetof(struct iq2_s, qs) + 16*part, k);
-		turn(w, offsetof(struct iq2_s, qs) + 32 + 16*part, signs);
+		transpose(w, offsetof(struct iq2_s, qs) + 16*part, k);
+		transpose(w, offsetof(struct iq2_s, qs) + 32 + 16*part, signs);
 		UNROLL for (int i = 0; i < 8; i++) {
 			const int s = 8*part + i;
 			eights(grid_iq2_s, numbers(k[i/2], i%2*2, last[part], 4*i, 4*i + 2, 2), x);
@@ -187,9 +187,9 @@ INLINE void iq3_xxs_fill(const struct eight *w, char *to)
 	put_book_d(w, to, 0.25f);
 	UNROLL for (int part = 0; part < 2; part++) {
 		__m256i tail[4], k[4], x[4];
-		turn(w, offsetof(struct iq3_xxs, qs) + 64 + 16*part, tail);
+		transpose(w, offsetof(struct iq3_xxs, qs) + 64 + 16*part, tail);
 		UNROLL for (int i = 0; i < 8; i++) {
-			if (i%4 == 0) turn(w, offsetof(struct iq3_xxs, qs) + 32*part + 4*i, k);
+			if (i%4 == 0) transpose(w, offsetof(struct iq3_xxs, qs) + 32*part + 4*i, k);
 			fours(grid_iq3_xxs, words_at(k[i%4], 0, 1), x);
 			fours(grid_iq3_xxs, words_at(k[i%4], 2, 3), x + 2);
 			put_signed(to, 8*part + i, x, v_even(v_sevens(tail[i/2])), i%2*2, i%2*2 + 1,
@@ -202,13 +202,13 @@ INLINE void iq3_s_fill(const struct eight *w, char *to)
 	const __m256i scales = lanes_of(w, offsetof(struct iq3_s, scales));
 	__m256i up[4];
 	put_book_d(w, to, 1);
-	turn(w, offsetof(struct iq3_s, qh), up);
+	transpose(w, offsetof(struct iq3_s, qh), up);
 	UNROLL for (int part = 0; part < 2; part++) {
 		__m256i signs[4], k[4], x[4];
-		turn(w, offsetof(struct iq3_s, signs) + 16*part, signs);
+		transpose(w, offsetof(struct iq3_s, signs) + 16*part, signs);
 		UNROLL for (int i = 0; i < 8; i++) {
 			const int s = 8*part + i;
-			if (i%4 == 0) turn(w, offsetof(struct iq3_s, qs) + 32*part + 4*i, k);
+			if (i%4 == 0) transpose(w, offsetof(struct iq3_s, qs) + 32*part + 4*i, k);
 			fours(grid_iq3_s, numbers(k[i%4], 0, up[part], 4*i, 4*i + 1, 1), x);
 			fours(grid_iq3_s, numbers(k[i%4], 2, up[part], 4*i + 2, 4*i + 3, 1), x + 2);
 			put_signed(to, s, x, signs[i/2], i%2*2, i%2*2 + 1, odd_scale_4(&scales, s/2));
@@ -238,7 +238,7 @@ INLINE void tq1_0_fill(const struct eight *w, char *to)
 	__m256i x[4];
 	put_d(to, MUL_256, halves_of(w, offsetof(struct tq1_0, d)));
 	UNROLL for (int part = 0; part < 3; part++) {
-		turn(w, 16*part, x);
+		transpose(w, 16*part, x);
 		UNROLL for (int i = 0; i < 4; i++)
 			put_digits(to, (part < 2 ? 16*part : 160) + 4*i, part < 2 ? 32 : 16, 5, x[i]);
 	}
@@ -249,7 +249,7 @@ INLINE void tq2_0_fill(const struct eight *w, char *to)
 	put_d(to, MUL_256, halves_of(w, offsetof(struct tq2_0, d)));
 	UNROLL for (int part = 0; part < 4; part++) {
 		__m256i x[4];
-		turn_codes(w, 16*part, x);
+		transpose_codes(w, 16*part, x);
 		UNROLL for (int k = 0; k < 4; k++) UNROLL for (int i = 0; i < 4; i++)
 			put_plain(to, 128*(part/2) + 32*k + 16*(part%2) + 4*i,
 				v_less(v_field(x[i], 2*k, 2, 0), 1));

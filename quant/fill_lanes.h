@@ -20,17 +20,17 @@ struct eight { const char *row[8]; };
 
 /* ---- rows to lanes ---- */
 
-/* Turns sixteen bytes of each row, or the fourteen after the first two, into registers of four bytes of each row. */
-INLINE void turn_from(const struct eight *w, size_t at, bool behind_two, __m256i to[4])
+/* Transposes sixteen bytes of each row, or the fourteen after the first two, to registers of four bytes of each row. */
+INLINE void transpose_from(const struct eight *w, size_t at, bool behind_two, __m256i to[4])
 {
 	__m256i a[4];
 	UNROLL for (int k = 0; k < 4; k++) {
 		a[k] = y_two(w->row[k] + at, w->row[k + 4] + at);
 		if (behind_two) a[k] = _mm256_srli_si256(a[k], 2);
 	}
-	y_turn(a, to);
+	y_transpose(a, to);
 }
-INLINE void turn(const struct eight *w, size_t at, __m256i to[4]) { turn_from(w, at, false, to); }
+INLINE void transpose(const struct eight *w, size_t at, __m256i to[4]) { transpose_from(w, at, false, to); }
 /* The bytes of each lane in the order of columns 0, 2, 1, 3: those of a pair are every other one. */
 INLINE __m256i by_pairs(__m256i a)
 {
@@ -40,11 +40,11 @@ INLINE __m256i by_pairs(__m256i a)
 /* Transposes sixteen bytes of codes, into that order if they are to be stored as pairs. */
 INLINE void turn_if(const struct eight *w, size_t at, bool pairs, __m256i to[4])
 {
-	turn(w, at, to);
+	transpose(w, at, to);
 	if (pairs) UNROLL for (int i = 0; i < 4; i++) to[i] = by_pairs(to[i]);
 }
-INLINE void turn_codes(const struct eight *w, size_t at, __m256i to[4]) { turn_if(w, at, true, to); }
-INLINE void turn_units(const struct eight *w, size_t at, __m256i to[4]) { turn_if(w, at, IN_PAIRS, to); }
+INLINE void transpose_codes(const struct eight *w, size_t at, __m256i to[4]) { turn_if(w, at, true, to); }
+INLINE void transpose_units(const struct eight *w, size_t at, __m256i to[4]) { turn_if(w, at, IN_PAIRS, to); }
 /* Four bytes of each row */
 INLINE __m256i lanes_of(const struct eight *w, size_t at)
 {

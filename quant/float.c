@@ -67,7 +67,7 @@ void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_i
 		float *strip = act + t/tokens*FLOAT_LANES*phase;
 		for (size_t r = (tokens - 1)/8*8 + 8; r; r -= 8) {
 			size_t first = r - 8 < some ? r - 8 : some - 1;
-			quant_float_table->turn[FLOAT_F32]((const char *)(x + (t + first)*x_stride),
+			quant_float_table->transpose[FLOAT_F32]((const char *)(x + (t + first)*x_stride),
 				x_stride*sizeof *x, some - first, n_in, tokens, phase, strip + r - 8);
 		}
 	}
@@ -123,7 +123,7 @@ static void make_panel(const struct quant_mul *m, size_t o, size_t n_o, size_t i
 		size_t first = r < n_o ? r : n_o - 1;
 		const char *rows = (const char *)m->w + (o + first)*m->w_stride + i*float_width(type_of(m->type));
 		float *to = panel + r/width*width*(FLOAT_CHUNK/FLOAT_LANES + 1) + r%width;
-		quant_float_table->turn[type_of(m->type)](rows, m->w_stride, n_o - first, n, width, PHASE, to);
+		quant_float_table->transpose[type_of(m->type)](rows, m->w_stride, n_o - first, n, width, PHASE, to);
 	}
 }
 /* Where the columns from i on of phase l are in the strip that has token t */

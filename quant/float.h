@@ -7,8 +7,8 @@
  *
  * An output is sixteen sums, sum l over the columns i with i mod 16 = l, and then the tree (quant.h). A register of
  * sixteen columns gives them at once; this is how a row is multiplied with a few tokens. With many tokens, lanes are
- * outputs instead, and the sixteen sums are sixteen products of matrices, the phases. So weights are widened and turned
- * into a panel, a chunk of columns at a time, and activations into strips, phase by phase:
+ * outputs instead, and the sixteen sums are sixteen products of matrices, the phases. So weights are widened and
+ * transposed into a panel, a chunk of columns at a time, and activations into strips, phase by phase:
  *
  *   panel, phase l                                    strip, phase l
  *   |r0:l|r1:l| .. |rP:l|                             |t0:l|t1:l| .. |tT:l|
@@ -45,7 +45,7 @@ typedef void float_rows_fn(size_t n_out, size_t n_in, const char *w, size_t w_st
 /* Turns n columns of 8 rows, `stride` bytes apart, into phases: element i of row r becomes to[i%16*phase + i/16*width +
  * r]. Rows from n_rows on repeat the last one. Even a line with less than 8 places left is written 8 wide, so callers
  * begin with the last rows. */
-typedef void float_turn_fn(const char *rows, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase,
+typedef void float_transpose_fn(const char *rows, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase,
 	float *to);
 /* n columns of a panel, one tile wide, and of a strip, of which only the first tokens are wanted; _phase: floats from
  * one phase to the next */
@@ -61,7 +61,7 @@ struct float_table {
 	size_t few;
 	float_decode_fn *decode[FLOAT_TYPES];
 	float_rows_fn *rows[FLOAT_TYPES];
-	float_turn_fn *turn[FLOAT_TYPES];
+	float_transpose_fn *transpose[FLOAT_TYPES];
 	/* Sets acc[token][output] to (begin), or increases it by, n lines of a phase of a panel times those of a strip,
 	 * whose tokens after the first `tokens` may be left out or become 0. next: the strip of the next call, which is
 	 * too far away for the core to predict */

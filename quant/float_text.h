@@ -5,7 +5,7 @@
  *   TOGETHER                    phases that share a tile's registers if it is finished at once: 1, 2
  *   ROWS, COLS                  rows, and at most so many tokens, that are multiplied at a time with few tokens
  *   FEW_TOKENS                  the most tokens that count as few
- *   turn_8(type, from, phase, to)       eight columns of eight rows; float_turn_x86.h or float_turn_c.h */
+ *   transpose_8(type, from, phase, to)  eight columns of eight rows; float_transpose_x86.h or float_transpose_c.h */
 #include "../libgguf/size.h"
 #include "float.h"
 
@@ -245,7 +245,7 @@ static void tree(float *sums, size_t stride, size_t n)
 
 /* ---- rows to phases ---- */
 
-INLINE void turn(enum float_type type, const char *w, size_t stride, size_t n_rows, size_t n, size_t width,
+INLINE void transpose(enum float_type type, const char *w, size_t stride, size_t n_rows, size_t n, size_t width,
 	size_t phase, float *to)
 {
 	const char *from[8];
@@ -255,7 +255,7 @@ INLINE void turn(enum float_type type, const char *w, size_t stride, size_t n_ro
 		/* the next eight rows, a line of each in turn */
 		UNROLL for (size_t r = 0; r < bytes; r++)
 			__builtin_prefetch(from[(i/8*bytes + r)%8] + 8*stride, 0, 2);
-		turn_8(type, from, phase, to + i%FLOAT_LANES*phase + i/FLOAT_LANES*width);
+		transpose_8(type, from, phase, to + i%FLOAT_LANES*phase + i/FLOAT_LANES*width);
 		for (size_t r = 0; r < 8; r++) from[r] += 8*bytes;
 	}
 	for (size_t k = 0; i + k < n; k++)
@@ -270,9 +270,10 @@ static void rows_##name(size_t n_out, size_t n_in, const char *w, size_t w_strid
 { \
 	rows(type, n_out, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride); \
 } \
-static void turn_##name(const char *w, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase, float *to) \
+static void transpose_##name(const char *w, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase, \
+	float *to) \
 { \
-	turn(type, w, stride, n_rows, n, width, phase, to); \
+	transpose(type, w, stride, n_rows, n, width, phase, to); \
 }
 /* Keeps the payload of NaN, which products may change */
 #define DECODE(name, type, WIDE_EXACTLY) \
@@ -291,5 +292,5 @@ DECODE(bf16, FLOAT_BF16, r_bf16)
 
 const struct float_table FLOAT_TABLE = {
 	OUTPUTS, TOKENS, FEW_TOKENS, { decode_f32, decode_f16, decode_bf16 },
-	{ rows_f32, rows_f16, rows_bf16 }, { turn_f32, turn_f16, turn_bf16 }, gemm, gemm_all, tree,
+	{ rows_f32, rows_f16, rows_bf16 }, { transpose_f32, transpose_f16, transpose_bf16 }, gemm, gemm_all, tree,
 };

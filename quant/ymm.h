@@ -17,7 +17,7 @@ INLINE __m256i y_bytes(int n) { return _mm256_set1_epi8((char)n); }
 INLINE __m256i i_madd(__m256i a, __m256i u, __m256i v);
 /* a[k] holds four integers of row k in its lower half and four of row k + 4 in its upper one; to[i] gets the i-th of
  * each of the eight rows, in order. */
-INLINE void y_turn(const __m256i a[4], __m256i to[4])
+INLINE void y_transpose(const __m256i a[4], __m256i to[4])
 {
 	__m256i b[4];
 	b[0] = _mm256_unpacklo_epi32(a[0], a[1]);

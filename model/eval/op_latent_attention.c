@@ -54,7 +54,7 @@ static size_t query_dim(const struct latent *a) { return a->nope + a->turned; }
 static size_t key_dim(const struct latent *a) { return a->rank + a->turned; }
 
 /* to[n_in][n_out] = the n_out rows at `from`, decoded and transposed */
-static void turn_over(const struct weight *w, const char *from, size_t n_out, float *row, float *to)
+static void transpose(const struct weight *w, const char *from, size_t n_out, float *row, float *to)
 {
 	for (size_t o = 0; o < n_out; o++) {
 		quant_decode(w->type, from + o*w->row_bytes, row, w->n_in);
@@ -80,7 +80,7 @@ static enum ggu_status make_k_and_v(struct builder *b, struct latent *a)
 	row = build_alloc(b, a->rank*sizeof *row);
 	if (!k || !v || !row) return GGU_ERR_NOMEM;
 	for (size_t h = 0; h < a->n_head; h++, from += head) {
-		turn_over(w, from, a->nope, row, k + h*keys);
+		transpose(w, from, a->nope, row, k + h*keys);
 		memcpy(v + h*values, from + a->nope*w->row_bytes, values);
 	}
 	return GGU_OK;

@@ -15,7 +15,7 @@ static float *numbers(size_t n, uint32_t s)
 	for (size_t i = 0; i < n; i++) v[i] = (float)(int32_t)(s = s*1664525u + 1013904223u)*0x1p-31f;
 	return v;
 }
-static float *turned(const float *x, size_t n, size_t width)
+static float *transposed(const float *x, size_t n, size_t width)
 {
 	float *v = malloc(n*width*sizeof *v);
 	for (size_t i = 0; i < n; i++) for (size_t j = 0; j < width; j++) v[j*n + i] = x[i*width + j];
@@ -35,7 +35,7 @@ static float *summed(struct outer o, int threads)
 static void check(enum outer_form form, size_t n_a, size_t n_b, size_t n)
 {
 	float *a = numbers(n*n_a, 1), *b = form == OUTER_WHOLE ? numbers(n*n_b, 2) : a, *first = NULL;
-	float *at_rows = turned(a, n, n_a), *b_rows = turned(b, n, n_b);
+	float *at_rows = transposed(a, n, n_a), *b_rows = transposed(b, n, n_b);
 	const struct outer columns = { NULL, form, false, n_a, n_b, n, a, b, n_a, n_b },
 		rows = { NULL, form, true, n_a, n_b, n, at_rows, b_rows, n, n };
 	for (const char *const *isa = quant_available(); *isa; isa++)

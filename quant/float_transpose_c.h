@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * float_turn_c.h - part of float_text.h in plain C: turns eight columns of eight rows. */
+ * float_transpose_c.h - part of float_text.h in plain C: transposes eight columns of eight rows. */
 #include "float.h"
 
 /* Stores column c of the rows at from[0..7] at to[c*phase]. */
-static inline __attribute__((always_inline)) void turn_8(enum float_type type, const char *const *from,
+static inline __attribute__((always_inline)) void transpose_8(enum float_type type, const char *const *from,
 	size_t phase, float *to)
 {
 	for (size_t r = 0; r < 8; r++)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * float_turn_x86.h - part of float_text.h with AVX2: turns eight columns of eight rows. */
+ * float_transpose_x86.h - part of float_text.h with AVX2: transposes eight columns of eight rows. */
 #include <immintrin.h>
 #include "float.h"
 
 /* Stores column c of the rows at from[0..7] at to[c*phase]. */
-static inline __attribute__((always_inline)) void turn_8(enum float_type type, const char *const *from,
+static inline __attribute__((always_inline)) void transpose_8(enum float_type type, const char *const *from,
 	size_t phase, float *to)
 {
 	__m256 a[8], b[8];
