@@ -140,9 +140,10 @@ static int open_locked(const char *path, struct stat *st)
 	for (;;) {
 		int fd = open_regular(path, O_RDWR, st);
 		struct stat now;
-		if (flock(fd, LOCK_EX | LOCK_NB))
-			msg_die("%s: %s", path, errno == EWOULDBLOCK ? "is being edited by another process" :
-				strerror(errno));
+		if (flock(fd, LOCK_EX | LOCK_NB)) {
+			if (errno == EWOULDBLOCK) msg_die("%s: is being edited by another process", path);
+			msg_die("%s: cannot be locked: %s", path, strerror(errno));
+		}
 		if (!stat(path, &now) && now.st_dev == st->st_dev && now.st_ino == st->st_ino) return fd;
 		close(fd);
 	}

@@ -285,6 +285,12 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 			"gguf-edit: $(case $how \
 				in 1:*) echo e.gguf ;; *) echo .e.gguf.undo ;; esac): Input/output error, 5008"
 	done
+	rm .e.gguf.undo
+	cp m.gguf e.gguf
+	LD_PRELOAD=$BUILD/tests/fault.so FAULT=flock:1:ENOSYS gguf-edit -I --delete test.flag e.gguf 2>said
+	is "a file that cannot be locked is not edited" "$(cat said)" \
+		"gguf-edit: e.gguf: cannot be locked: Function not implemented"
+	same "... and stays as it was" e.gguf m.gguf
 fi
 # a model with holes, like an unfinished download, or one on a file system that detects zeros
 "$BUILD/tests/cli/tool_mkgguf" general.architecture=llama a.weight:f32:1024x2048:zero b.weight:f16:1024x64 \

@@ -10,6 +10,7 @@
  *   FAULT=rename:N:term, unlink:N:term      SIGTERM before call N, which then is made if the process lives
  *   FAULT=fallocate:N:EDQUOT                likewise (ENOSPC, EFBIG)
  *   FAULT=entropy:N:EIO             getentropy fails
+ *   FAULT=flock:N:ENOSYS            flock fails
  *   FAULT_COUNT=FILE        at exit "malloc M write W read R" is written to FILE
  *
  * What libc calls inside itself (stdio's writes) is not seen. glibc and musl, not macOS. */
@@ -21,11 +22,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
-enum kind { MALLOC, WRITE, READ, FSYNC, RENAME, UNLINK, FALLOCATE, ENTROPY, KINDS };
+enum kind { MALLOC, WRITE, READ, FSYNC, RENAME, UNLINK, FALLOCATE, ENTROPY, FLOCK, KINDS };
 static const char *const names[KINDS] = { "malloc", "write", "read", "fsync", "rename", "unlink",
-	"fallocate", "entropy" };
+	"fallocate", "entropy", "flock" };
 static atomic_ulong calls[KINDS];
 static unsigned long at[KINDS];
 static int error[KINDS], once, is_short, is_kill, is_term, is_end;
@@ -34,7 +36,7 @@ static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t), *(*real_re
 static ssize_t (*real_write)(int, const void *, size_t), (*real_pwrite)(int, const void *, size_t, off_t);
 static ssize_t (*real_read)(int, void *, size_t), (*real_pread)(int, void *, size_t, off_t);
 static int (*real_fsync)(int), (*real_rename)(const char *, const char *), (*real_unlink)(const char *);
-static int (*real_getentropy)(void *, size_t);
+static int (*real_getentropy)(void *, size_t), (*real_flock)(int, int);
 static int (*real_linkat)(int, const char *, int, const char *, int), (*real_fallocate)(int, int, off_t, off_t);
 
 /* dlsym itself may allocate before it has found malloc. */
@@ -74,7 +76,7 @@ __attribute__((constructor)) static void start(void)
 	find(&real_malloc, "malloc"); find(&real_calloc, "calloc"); find(&real_realloc, "realloc");
 	find(&real_write, "write"); find(&real_pwrite, "pwrite"); find(&real_read, "read"); find(&real_pread, "pread");
 	find(&real_fsync, "fsync"); find(&real_rename, "rename"); find(&real_unlink, "unlink");
-	find(&real_getentropy, "getentropy");
+	find(&real_getentropy, "getentropy"); find(&real_flock, "flock");
 	find(&real_linkat, "linkat"); find(&real_fallocate, "fallocate");
 	if (s && sscanf(s, "%15[a-z]%d:%lu", what, &once, &n) != 3) once = 0;
 	if (s && (once || sscanf(s, "%15[a-z]:%lu:%15s", what, &n, how) >= 2))
@@ -82,7 +84,7 @@ __attribute__((constructor)) static void start(void)
 			at[k] = n;
 			error[k] = !strcmp(how, "ENOSPC") ? ENOSPC : !strcmp(how, "EACCES") ? EACCES
 				: !strcmp(how, "EDQUOT") ? EDQUOT : !strcmp(how, "EFBIG") ? EFBIG
-				: k == MALLOC ? ENOMEM : EIO;
+				: !strcmp(how, "ENOSYS") ? ENOSYS : k == MALLOC ? ENOMEM : EIO;
 			is_short = !strcmp(how, "short");
 			is_kill = !strcmp(how, "kill");
 			is_term = !strcmp(how, "term");
@@ -145,6 +147,7 @@ int linkat(int from, const char *a, int to, const char *b, int flags)
 	return fails(RENAME) ? -1 : real_linkat(from, a, to, b, flags);
 }
 int getentropy(void *p, size_t n) { return fails(ENTROPY) ? -1 : real_getentropy(p, n); }
+int flock(int fd, int how) { return fails(FLOCK) ? -1 : real_flock(fd, how); }
 int fallocate(int fd, int mode, off_t o, off_t n) { return fails(FALLOCATE) ? -1 : real_fallocate(fd, mode, o, n); }
 #ifdef __GLIBC__
 /* the names that programs call if they are built with _FILE_OFFSET_BITS=64 */
