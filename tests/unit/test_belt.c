@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "../../libgguf/belt.h"
 #include "../../libgguf/pool.h"
+#include "../lib/between.h"
 
 enum { SLOTS_MAX = 64 };
 struct run {
@@ -57,7 +58,7 @@ static void run(struct run *r, int threads, size_t n_slots, size_t items, size_t
 	assert_non_null(pool);
 	*r = (struct run){ .items = items, .stop_at = stop_at };
 	r->n_slots = n_slots ? n_slots : ggu_belt_slots(pool);
-	assert_in_range(r->n_slots, 1, SLOTS_MAX);
+	assert_between(r->n_slots, 1, SLOTS_MAX);
 	assert_int_equal(ggu_belt_run(pool, r->n_slots, &at, r), GGU_OK);
 	ggu_pool_free(pool);
 	assert_int_equal(r->wrong, 0);

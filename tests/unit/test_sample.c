@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "../../model/eval/sample.h"
+#include "../lib/between.h"
 
 static int32_t order[64];
 
@@ -39,7 +40,7 @@ static void top_k_and_top_p(void **state)
 	assert_int_equal(sampler_next(&s, x, 7, order), 1);
 	s = (struct sampler){ 1, 1, 1000, 0 };  /* more than there are */
 	sampler_seed(&s, 7);
-	for (int i = 0; i < 300; i++) assert_in_range(sampler_next(&s, x, 7, order), 0, 6);
+	for (int i = 0; i < 300; i++) assert_between(sampler_next(&s, x, 7, order), 0, 6);
 }
 
 static void frequencies(void **state)
@@ -77,8 +78,8 @@ static void only_bad_logits(void **state)
 	struct sampler s = { 0.8, 0.95, 40, 0 };
 	(void)state;
 	sampler_seed(&s, 0);
-	assert_in_range(sampler_next(&s, nan, 2, order), 0, 1);
-	assert_in_range(sampler_next(&s, inf, 2, order), 0, 1);
+	assert_between(sampler_next(&s, nan, 2, order), 0, 1);
+	assert_between(sampler_next(&s, inf, 2, order), 0, 1);
 	s.temperature = 0;
 	assert_int_equal(sampler_next(&s, nan, 2, order), 0);
 	s.temperature = 1e-300;
@@ -93,7 +94,7 @@ static void equally_likely_if_all_are_bad(void **state)
 	(void)state;
 	sampler_seed(&s, 2);
 	for (int i = 0; i < 4000; i++) count[sampler_next(&s, x, 4, order)]++;
-	for (int i = 0; i < 4; i++) assert_in_range(count[i], 863, 1137);       /* five standard deviations */
+	for (int i = 0; i < 4; i++) assert_between(count[i], 863, 1137);       /* five standard deviations */
 }
 
 static void infinite_logits_take_all(void **state)
@@ -108,7 +109,7 @@ static void infinite_logits_take_all(void **state)
 		sampler_seed(&s, 4);
 		for (int i = 0; i < 1000; i++) count[sampler_next(&s, x, 6, order)]++;
 		assert_int_equal(count[1] + count[3], 1000);
-		assert_in_range(count[1], 420, 580);
+		assert_between(count[1], 420, 580);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include "../../model/eval/model_internal.h"
 #include "../../quant/quant.h"
+#include "../lib/between.h"
 #include "../lib/models.h"
 
 enum { N = 1120, WINDOW = 70, PAGE = 64*2*32*4 };       /* PAGE: keys and values of a layer in f32 */
@@ -100,7 +101,7 @@ static void memory_is_what_was_told(void **unused)
 		assert_int_equal(model_cost(&cost, m, NULL, 40, N, 1, NULL), GGU_OK);
 		assert_int_equal(cost.state_bytes - (N + 63)/64*64*sizeof *ids, peak);
 		if (layers_that_grow[k]) {
-			assert_in_range(peak - half, layers_that_grow[k]*PAGE*(N/2/64),
+			assert_between(peak - half, layers_that_grow[k]*PAGE*(N/2/64),
 				layers_that_grow[k]*(PAGE + 64)*(N/2/64 + 1));
 		} else {
 			assert_int_equal(peak, half);
@@ -180,7 +181,7 @@ static void saved_states_have_what_they_see(void **unused)
 			else assert_int_equal(state_truncate(a, cut, NULL), GGU_OK);
 			n = state_save_bytes(a);
 			bytes = malloc(n);
-			if (kinds[k] == &windows) assert_in_range(n, cut*4, cut*4 + 2*5*(PAGE + 200));
+			if (kinds[k] == &windows) assert_between(n, cut*4, cut*4 + 2*5*(PAGE + 200));
 			state_save(a, bytes);
 			assert_int_equal(state_load(b, bytes, n - 1, NULL), GGU_ERR_TRUNCATED);
 			assert_int_equal(state_load(b, bytes, n, NULL), GGU_OK);
