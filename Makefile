@@ -161,7 +161,7 @@ LONG = tests/fault/fault.t tests/reference/divergence.t tests/reference/determin
   $(patsubst %,tests/cli/%.t,calibrate man plan)
 CHECKS = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/*/*.t)) $(UNIT))
 check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and reference tests
-	BUILD=$(abspath $(BUILD)) CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(PROVE_FLAGS) $(CHECKS)
+	BUILD="$(abspath $(BUILD))" CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(PROVE_FLAGS) $(CHECKS)
 
 # sanitizers and a fuzzer need their own objects: the same rules under another $(BUILD)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined
@@ -225,7 +225,7 @@ check-arm: all $(ARM_TESTS) $(ARM_TOOL) ## kernels, encoders' bytes and vector f
 	CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer -e '$(ARM_RUN)' $(ARM_TESTS)
 	for cpu in $(ARM_OLDER); do \
 	  TEST_STOP=1 $(ARM_RUN) -cpu $$cpu $(BUILD)/arm/kernels/test_decode >/dev/null || exit 1; done
-	BUILD=$(abspath $(BUILD)) TOOL_ENCODE="$(ARM_RUN) $(abspath $(ARM_TOOL))" DETERMINISM=short \
+	BUILD="$(abspath $(BUILD))" TOOL_ENCODE="$(ARM_RUN) $(abspath $(ARM_TOOL))" DETERMINISM=short \
 	  $(PROVE) tests/reference/determinism.t
 
 BENCH = $(BUILD)/tests/kernels/tool_bench $(BUILD)/tests/kernels/tool_attend
@@ -254,7 +254,7 @@ fuzz: $(FUZZ_TOOLS) ## FUZZ_SECONDS (60) of libFuzzer for each target, or for FU
 	$(MAKE) $(FUZZERS:%=$(BUILD)/fuzz/fuzz_%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="$(FUZZ_CFLAGS)" \
 	  KERNEL_CFLAGS="$(FUZZ_KERNEL)"
 	for f in $(FUZZERS); do \
-	  BUILD=$(abspath $(BUILD)) tests/fuzz/corpus.sh $$f $(BUILD)/fuzz/corpus-$$f && \
+	  BUILD="$(abspath $(BUILD))" tests/fuzz/corpus.sh $$f $(BUILD)/fuzz/corpus-$$f && \
 	  $(BUILD)/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 \
 	    -artifact_prefix=$(BUILD)/fuzz/$$f- $(BUILD)/fuzz/corpus-$$f || exit 1; done
 $(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.o $(OBJ)/tests/fuzz/fuzz.o $(OBJ)/tests/fuzz/msg.o $(ARCHIVES)

@@ -135,7 +135,7 @@ static json_t *covariances_json(const struct imatrix *im, const char *path)
 		json_put(j, "columns", json_of_uint(s.of.n_in));
 		json_put(j, "block", json_of_uint(s.of.block));
 		json_put(j, "matrices", json_of_uint(s.of.n_mat));
-		json_put(j, "bytes", json_of_double(s.bytes));
+		json_put(j, "bytes", json_of_uint((uint64_t)s.bytes));
 		json_put(j, "tokens", json_of_double(s.tokens));
 		json_put(j, "directions", json_of_double(s.directions));
 		json_put(j, "top", json_of_double(s.top));

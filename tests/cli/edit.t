@@ -7,7 +7,12 @@ make_gguf() { "$BUILD/tests/cli/tool_gguf"; }
 # all strings are UTF-8 here, so that JSON can hold them
 grep -v '^kv str test.bytes' "$SRC/tests/cli/info.gguf.txt" | sed '/tokenizer.ggml.tokens/s/\\xff//' >m.txt
 make_gguf <m.txt >m.gguf
-value() { gguf-info --json "$2" | jq -c --arg k "$1" '.metadata[$k], .metadata_types[$k]' | paste -sd' '; }
+# jq 1.7 and later keep how a number was written, unless they calculate with it
+value()
+{
+	gguf-info --json "$2" | jq -c --arg k "$1" '.metadata[$k], .metadata_types[$k] |
+		walk(if type == "number" then . + 0 else . end)' | paste -sd' '
+}
 size() { wc -c <"$1" | tr -d ' '; }
 inode() { ls -i "$1" | cut -d' ' -f1; }
 leftovers() { find . -name '.m.gguf*' -o -name '.e.gguf*'; }

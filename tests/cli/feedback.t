@@ -42,7 +42,7 @@ gguf-cat c.gguf blk.1.attn_output.weight.in_cov | od -An -v -w4 -tf4 |
 		print (x > 0.9999 && x < 1.0001 && top >= most/trace && top <= sqrt(square)/trace)
 	}' >likely
 is "directions as they should be, and the largest eigenvalue between its bounds" "$(cat likely)" 1
-is "size" "$(of bytes)" $((4*256*257/2))
+is "size, a whole number" "$(of bytes)" $((4*256*257/2))
 ok "--stats in words" sh -c "gguf-imatrix --stats c.gguf | grep -q '^blk.1.ffn_down.weight  *768  *1356 '"
 ok "state is saved" gguf-imatrix -q -m m.gguf --chunks 4 --covariance --checkpoint state --every 1 -o e.gguf "$text"
 same "and nothing is lost by it" e.gguf c.gguf

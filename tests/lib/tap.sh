@@ -14,12 +14,14 @@
 set -u
 SRC=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$SRC/build}
-BIN=$BUILD/bin
 DATA=$SRC/tests/data
 SHARED=${GGUF_UTILS_SHARED:-$SRC/../shared}
 TMP=$(mktemp -d "${TMPDIR:-/tmp}/gguf-test.XXXXXX")
 trap 'rm -rf "$TMP"' EXIT
 trap 'exit 1' HUP INT TERM
+# neither LD_PRELOAD nor make takes a name with blanks
+case $BUILD in *[[:blank:]:]*) ln -s "$BUILD" "$TMP/.build" && BUILD=$TMP/.build ;; esac
+BIN=$BUILD/bin
 PATH=$BIN:$PATH
 export LC_ALL=C NO_COLOR=1
 tap_n=0 tap_bad=0
