@@ -322,7 +322,7 @@ clean: ## remove build/
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 18
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
 FORCE:
 .PHONY: FORCE all bench check check-arm check-asan check-asan-quick check-blanks check-compilers check-every \
   check-full check-mutants check-stand-ins clean demo fuzz help install lint stand-ins uninstall

@@ -121,6 +121,8 @@ is "... while nothing else is" "$(find "$TMP/a b" ! -type d) $(cat "$TMP/a")" " 
 not_ok "a PREFIX with blanks is refused" 2 make -s uninstall DESTDIR="$TMP" PREFIX="/a /b" BUILD="$BUILD"
 not_ok "... and a BUILD with blanks" 2 make -s clean BUILD="$TMP/a b"
 is "... which stays" "$(ls -d "$TMP/a b") $(cat "$TMP/a")" "$TMP/a b "
+mkdir -p "$TMP/staged/fish/vendor_completions.d"
+ok "what was installed under BUILD does not disturb make" make -s help BUILD="$TMP/staged"
 
 if command -v musl-gcc >/dev/null && [ -z "$flags" ]; then
 	mkdir "$TMP/files"
