@@ -16,7 +16,11 @@ SRC=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$SRC/build}
 DATA=$SRC/tests/data
 SHARED=${GGUF_UTILS_SHARED:-$SRC/../shared}
-TMP=$(mktemp -d "${TMPDIR:-/tmp}/gguf-test.XXXXXX")
+scratch() { TMP=$(mktemp -d "$TMPDIR/gguf-test.XXXXXX") && : >"$TMP/.run" && chmod +x "$TMP/.run"; }
+TMPDIR=${TMPDIR:-/tmp}
+scratch
+# tests run what they write, which a file system may not permit: test -x says so
+[ -x "$TMP/.run" ] || { rm -r "$TMP"; export TMPDIR="$BUILD"; scratch; }
 trap 'rm -rf "$TMP"' EXIT
 trap 'exit 1' HUP INT TERM
 # neither LD_PRELOAD nor make takes a name with blanks
