@@ -357,9 +357,11 @@ INLINE void fetch_values(enum form form, const char *b, size_t n, size_t p, int 
 	ptrdiff_t next)
 {
 	const char *at = b + scales_of(form) + p*width_of(form, n);
-	UNROLL for (int c = 0; form == CODES_16 && c < wide; c++)
-		fetch_line(at + 4*(low + (size_t)c*REG), 4*(size_t)c*REG, next);
-	if (form == CODES_16) return;
+	if (form == CODES_16) {
+		UNROLL for (int c = 0; c < wide; c++)
+			fetch_line(at + 4*(low + (size_t)c*REG), 4*(size_t)c*REG, next);
+		return;
+	}
 	if (low == 0 && (form == CODES_8 || way%2 == 0)) __builtin_prefetch(at + next, 0, 2);
 }
 /* Adds the values of positions from..to - 1, multiples of STEP, to a[r][..] of `rows` rows and `wide` registers of
