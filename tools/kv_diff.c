@@ -59,6 +59,13 @@ char *kv_side_text(const struct ggu_kv *kv, const struct ggu_kv *other)
 	return s;
 }
 
+/* A copy that the caller frees. The bytes may contain NUL. */
+static char *copy_of(const char *p, size_t n)
+{
+	char *copy = msg_need(malloc(n + 1));
+	memcpy(copy, p, n);
+	return copy;
+}
 /* The lines of a string, or the items of an array; *n of them, each in its own memory. */
 static struct ggu_str *lines_of(const struct ggu_kv *kv, size_t *n)
 {
@@ -74,7 +81,7 @@ static struct ggu_str *lines_of(const struct ggu_kv *kv, size_t *n)
 		const char *end;
 		char *copy;
 		if (ggu_kv_type(kv) == GGU_ARRAY) {
-			if (ggu_kv_str(kv, i, &line[i])) copy = msg_need(strndup(line[i].p, line[i].n));
+			if (ggu_kv_str(kv, i, &line[i])) copy = copy_of(line[i].p, line[i].n);
 			else copy = kv_item_text(kv, i);
 			if (ggu_kv_item_type(kv) != GGU_STRING) line[i].n = strlen(copy);
 			line[i].p = copy;
@@ -82,7 +89,7 @@ static struct ggu_str *lines_of(const struct ggu_kv *kv, size_t *n)
 		}
 		end = memchr(text.p, '\n', text.n);
 		line[i].n = end ? (size_t)(end - text.p) : text.n;
-		line[i].p = msg_need(strndup(text.p, line[i].n));
+		line[i].p = copy_of(text.p, line[i].n);
 		text.p += line[i].n + (end != NULL);
 		text.n -= line[i].n + (end != NULL);
 	}

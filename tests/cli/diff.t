@@ -63,6 +63,17 @@ same "... an array of strings" got want
 sed 's/five/99/; s/more/99/' want >want.numbers
 gguf-diff -u one.numbers.gguf two.numbers.gguf | tail -n +2 >got
 same "... of numbers" got want.numbers
+for end in x y; do
+	gguf-edit --set "test.list=str[]:[\"a\", \"nul \\u0000 $end\"]" -o $end.gguf a.gguf
+	printf 'nul \000 %s\nb\n' $end >text
+	gguf-edit --set-file test.text=str:text -o $end.text.gguf a.gguf
+done
+is "... NUL in strings" "$(gguf-diff -u x.gguf y.gguf | tail -n +3)" ' a
+-nul \x00 x
++nul \x00 y'
+is "... in a text" "$(gguf-diff -u x.text.gguf y.text.gguf | tail -n +3)" '-nul \x00 x
++nul \x00 y
+ b'
 gguf-edit --set test.text=str: -o empty.gguf one.gguf
 diff -U3 /dev/null one | tail -n +3 >want
 gguf-diff -u empty.gguf one.gguf | sed '1d' >got
