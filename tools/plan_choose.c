@@ -63,11 +63,16 @@ static double part(const struct plan_tensor *list, size_t n, const char *name)
 void plan_weigh(struct plan_tensor *list, size_t n, bool by_energy)
 {
 	size_t count[N_ROLES] = { 0 };
-	for (size_t i = 0; i < n; i++) if (list[i].n > 1) count[role_of(list[i].t->name)]++;
+	bool tied = true;               /* the embedding is the output too */
+	for (size_t i = 0; i < n; i++) {
+		size_t role = role_of(list[i].t->name);
+		tied &= role != OUTPUT;
+		if (list[i].n > 1) count[role]++;
+	}
 	for (size_t i = 0; i < n; i++) {
 		size_t role = role_of(list[i].t->name);
 		if (list[i].n < 2) continue;
-		if (role == EMBEDDING && !count[OUTPUT]) list[i].weight = roles[OUTPUT].factor;
+		if (role == EMBEDDING && tied) list[i].weight = roles[OUTPUT].factor;
 		else list[i].weight = roles[role].factor/(double)count[role]
 			*(by_energy ? part(list, n, list[i].t->name) : 1);
 	}

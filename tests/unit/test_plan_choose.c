@@ -92,10 +92,28 @@ static void sizes_that_must_be_rounded_cost_little(void **state)
 		assert_true(chosen_error(&m, budget) <= least_error(&m, budget - budget/100000));
 }
 
+/* An output matrix whose type is fixed, so that there is nothing to choose for it, is one all the same. */
+static void an_embedding_counts_as_output_only_without_an_output_matrix(void **state)
+{
+	const struct ggu_tensor t[2] = { { .name = "token_embd.weight" }, { .name = "output.weight" } };
+	struct plan_tensor list[2] = { { .t = t, .n = 2 }, { .t = t + 1, .n = 2 } };
+	double beside, alone;
+	(void)state;
+	plan_weigh(list, 2, false);
+	beside = list[0].weight;
+	list[1].n = 1;
+	plan_weigh(list, 2, false);
+	assert_true(list[0].weight == beside);
+	plan_weigh(list, 1, false);
+	alone = list[0].weight;
+	assert_true(alone > beside);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_combination_is_better), cmocka_unit_test(sizes_that_must_be_rounded_cost_little),
+		cmocka_unit_test(an_embedding_counts_as_output_only_without_an_output_matrix),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
