@@ -69,6 +69,8 @@ static int parse_list(void *to, const char *text)
 	}
 }
 
+static const char *model_name(void) { return o.model ? o.model : o.synthetic; }
+
 /* ---- measuring ---- */
 
 struct test {
@@ -94,14 +96,14 @@ struct bench {
 static void eval(struct bench *b, size_t from, size_t n, bool logits)
 {
 	struct session_eval e = { .ids = b->ids + from, .n = n, .first = n ? n - 1 : 0 };
-	struct part whole = { session_state(b->s), b->ids + from, n, 0 };
-	struct model_call c = { .part = &whole, .n_parts = 1, .rows = b->logits };
+	struct part rows = { session_state(b->s), b->ids + from, n, logits ? 0 : n };
+	struct model_call c = { .part = &rows, .n_parts = 1, .rows = b->logits };
 	struct ggu_error err;
 	enum ggu_status st;
 	if (!n) return;
 	if (logits) e.logits = b->logits;
 	st = model_has_head(b->m) ? session_eval(b->s, &e, &err) : model_eval(session_work(b->s), &c, &err);
-	if (st) msg_die_error(o.model ? o.model : o.synthetic, &err);
+	if (st) msg_die_error(model_name(), &err);
 }
 
 static int by_value(const void *a, const void *b)
@@ -152,7 +154,7 @@ static void compare(const struct bench *b, struct test *t)
 	struct ggu_error err;
 	double early = 0;
 	if (model_cost(c, b->m, &cache, 0, 2*t->depth + t->n, (size_t)ggu_pool_size(model_pool(b->m)), &err))
-		msg_die_error(o.model ? o.model : o.synthetic, &err);
+		msg_die_error(model_name(), &err);
 	if (t->generates) {
 		t->gb = t->tokens_per_s*1e-9*(c->weight_bytes + c->head_bytes + c->seen_bytes);
 		if (!(t->read_gb > 0)) t->read_gb = b->limits.read_gb;
@@ -215,7 +217,7 @@ static size_t run(struct bench *b, struct test *t)
 	b->ids = msg_need(malloc((ctx + 1)*sizeof *b->ids));
 	for (size_t i = 0; i < ctx; i++) b->ids[i] = (int32_t)((i*2654435761u >> 7)%n_vocab);
 	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, &cache, &err))
-		msg_die_error(o.model ? o.model : o.synthetic, &err);
+		msg_die_error(model_name(), &err);
 	for (size_t d = 0; d < o.depth.n; d++)
 		for (size_t k = 0; k < o.prompt.n + o.generate.n; k++) {
 			bool generates = k >= o.prompt.n;
@@ -373,9 +375,9 @@ static void choose_tests(const struct model *m)
 	const bool generates = model_has_head(m);
 	if (!o.generate.n) o.generate = (struct list){ 1, { generates ? 64 : 0 } };
 	if (!generates && most(&o.generate))
-		msg_die("%s: the model has no logits: --generate is not possible", o.model);
+		msg_die("%s: the model has no logits: --generate is not possible", model_name());
 	if (model_is_whole(m) && most(&o.depth))
-		msg_die("%s: the model takes whole texts: --depth is not possible", o.model);
+		msg_die("%s: the model takes whole texts: --depth is not possible", model_name());
 }
 
 int main(int argc, char **argv)
@@ -406,7 +408,7 @@ int main(int argc, char **argv)
 	else {
 		b.m = bytes ? open_synthetic(bytes, n_bytes, pool)
 			: load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
-		load_refuse_encoder(b.m, o.model);
+		load_refuse_encoder(b.m, model_name());
 		choose_tests(b.m);
 		out = out_open(o.output, false);
 		if (o.model) out_refuse_sources(out, o.model, model_file(b.m));

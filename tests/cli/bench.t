@@ -85,6 +85,16 @@ not_ok "... generates nothing" 2 gguf-bench -m encoder.gguf --generate 3
 not_ok "... has no depth" 2 gguf-bench -m encoder.gguf --prompt 8 --depth 8
 not_ok "... has positions for so many tokens only" 2 gguf-bench -m encoder.gguf --prompt 65
 
+# a decoder without an output matrix: only tokens after the depth get rows
+sed 's/^graph:/&\n  output: {norm: {rms: output_norm, eps: eps}, head: null}\n  ignore: {output.weight: "true"}/' \
+	"$SRC/model/arch/llama.yaml" >headless.yaml
+ok "a decoder without logits, from a depth on" \
+	gguf-bench --synthetic 1M,F16 --arch-file headless.yaml --prompt 4 --depth 512 --repeat 1
+is "... generates nothing" \
+	"$(gguf-bench --synthetic 1M,F16 --arch-file headless.yaml --prompt 4 --generate 1 2>&1; echo $?)" \
+	"gguf-bench: 1M,F16: the model has no logits: --generate is not possible
+2"
+
 # refusals
 not_ok "neither model" 2 gguf-bench
 not_ok "both models" 2 gguf-bench -m a.gguf --synthetic 1M,Q8_0
