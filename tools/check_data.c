@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * check_data.c - rules about the data of tensors; see check.h. Parts of a tensor are read and decoded by all threads;
  * of a pipe by one, in order. What is found in the parts is added up in order. */
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -87,13 +88,24 @@ static bool has_data(const struct check *c, const struct ggu_tensor *t)
 	return size == UINT64_MAX || (at <= size && t->offset <= size - at && t->bytes <= size - at - t->offset);
 }
 
+/* The bytes of a source; base: where it begins in what fd has, which is not 0 if standard input was read before. */
+struct bytes { int fd; off_t base; };
+static struct bytes open_source(const struct check *c, uint32_t source)
+{
+	const char *name = ggu_file_source_name(c->f, source);
+	const bool standard = !strcmp(c->name, "-");
+	const struct bytes b = { standard ? fcntl(0, F_DUPFD_CLOEXEC, 3) : open(name, O_RDONLY | O_CLOEXEC),
+		standard ? lseek(0, 0, SEEK_CUR) : 0 };
+	if (b.fd < 0 || b.base < 0) msg_die("%s: %s", standard ? "(stdin)" : name, strerror(errno));
+	return b;
+}
 /* The first byte of [from, to) that is not zero; `to` if there is none. */
-static uint64_t first_set(int fd, uint64_t from, uint64_t to)
+static uint64_t first_set(struct bytes b, uint64_t from, uint64_t to)
 {
 	unsigned char buf[4096];
 	while (from < to) {
 		size_t n = to - from < sizeof buf ? (size_t)(to - from) : sizeof buf;
-		ssize_t k = pread(fd, buf, n, (off_t)from);
+		ssize_t k = pread(b.fd, buf, n, b.base + (off_t)from);
 		if (k <= 0) break;              /* padding at the end of the file may be missing */
 		for (ssize_t i = 0; i < k; i++) if (buf[i]) return from + (uint64_t)i;
 		from += (uint64_t)k;
@@ -104,19 +116,18 @@ static uint64_t first_set(int fd, uint64_t from, uint64_t to)
 static void check_padding(const struct check *c, uint32_t source)
 {
 	uint64_t data = ggu_file_data_offset(c->f, source), align = ggu_file_alignment(c->f), at;
-	int fd = open(ggu_file_source_name(c->f, source), O_RDONLY | O_CLOEXEC);
-	if (fd < 0) return;
-	at = first_set(fd, ggu_file_header_bytes(c->f, source), data);
+	const struct bytes b = open_source(c, source);
+	at = first_set(b, ggu_file_header_bytes(c->f, source), data);
 	if (at < data) check_report(c, CHECK_PADDING, source, at, "", "the padding after the header is not zero");
 	for (size_t i = 0; i < ggu_file_n_tensors(c->f); i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(c->f, i);
 		uint64_t end = data + t->offset + t->bytes, next = (end + align - 1)/align*align;
 		if (t->source != source || !has_data(c, t)) continue;
-		at = first_set(fd, end, next);
+		at = first_set(b, end, next);
 		if (at < next)
 			check_report(c, CHECK_PADDING, source, at, t->name, "the padding after the data is not zero");
 	}
-	close(fd);
+	close(b.fd);
 }
 
 bool check_data(const struct check *c, struct ggu_error *err)

@@ -116,6 +116,10 @@ bytes "x"
 pad 32 f32 1 zeros 3 bytes "x" pad 32 f32 1
 END
 is "32: padding that is not zero" "$(gguf-check b.gguf | sed 's/.*\[//' | tr -d '\n')" "32]32]"
+gguf-check b.gguf | cut -d: -f2- >want
+is "... of a file that is standard input" "$(gguf-check <b.gguf | cut -d: -f2-)" "$(cat want)"
+is "... which was read up to there" "$( (printf ahead; cat b.gguf) >c.gguf
+	{ dd bs=1 count=5 of=/dev/null 2>/dev/null; gguf-check; } <c.gguf | cut -d: -f2-)" "$(cat want)"
 "$BUILD/tests/cli/tool_mkgguf" a:f32:64x8:nan b:q8_0:64x8:huge general.quantization_version=2 >b.gguf
 gguf-check b.gguf >out
 is "33: weights that are not finite, in a float tensor and in blocks" \
