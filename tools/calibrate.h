@@ -8,7 +8,7 @@
 
 struct calibrate_options {
 	const char *model, *text;       /* files; the text may be "-" */
-	const char *out;                /* streams and weights are in a file beside it; NULL or "-": in memory */
+	const char *out;                /* streams and weights are in a file beside it; if it is no file: in memory */
 	int ctx, jobs;                  /* tokens of a window; threads */
 	uint64_t chunks;                /* windows; 0: all */
 	double damp;                    /* below 0: chosen for each type */

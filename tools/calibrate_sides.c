@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "../libgguf/size.h"
 #include "calibrate_internal.h"
@@ -103,15 +104,38 @@ size_t sides_room(const struct calibration *c, size_t i)
 		msg_die("%s: bad size", t->name);
 	return size_up((size_t)bytes, 64);
 }
+/* The file that the output will be, for the caller to free, or NULL: it is no file. A link may lead to another folder,
+ * and only that one is open to writing (sandbox.h). */
+static char *output_file(const char *out)
+{
+	struct stat st;
+	return !out || !strcmp(out, "-") || (!stat(out, &st) && !S_ISREG(st.st_mode)) ? NULL : temp_follow(out);
+}
+/* Maps a new file without a name that will be in the folder of `out`. MAP_FAILED: see errno. */
+static void *map_beside(const char *out, size_t bytes)
+{
+	struct temp temp;
+	void *map = MAP_FAILED;
+	int why;
+	if (!temp_open(&temp, out)) return map;
+	/* posix_fallocate returns the error, the others set errno */
+	why = posix_fallocate(temp.fd, 0, (off_t)bytes);
+	errno = why;
+	if (!why) map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, temp.fd, 0);
+	why = errno;
+	if (temp.hidden) unlink(temp.hidden);
+	close(temp.fd);
+	temp_free(&temp);
+	errno = why;
+	return map;
+}
 /* Room for streams and blocks, in a file without a name if there is a folder for it. */
 static void make_room(struct calibration *c, const struct calibrate_options *o)
 {
 	const size_t stream = (c->n_windows*c->ctx*c->e*sizeof(float) + 4095)/4096*4096;
 	size_t held;
-	const int rights = PROT_READ | PROT_WRITE;
-	struct temp temp;
-	void *map = MAP_FAILED;
-	int why;
+	char *file = output_file(o->out);
+	void *map;
 	c->map_bytes = 2*stream + 4096;
 	for (size_t i = 0; i < c->re->n; i++) {
 		const struct ggu_tensor *t = c->re->t[i];
@@ -120,22 +144,12 @@ static void make_room(struct calibration *c, const struct calibrate_options *o)
 	}
 	held = (c->n_windows*c->ctx*c->held_n_in*sizeof(float) + 4095)/4096*4096;
 	c->map_bytes += held;
-	if (!o->out || strcmp(o->out, "-") == 0)
-		map = mmap(NULL, c->map_bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	else if (temp_open(&temp, o->out)) {
-		/* posix_fallocate returns the error, the others set errno */
-		why = posix_fallocate(temp.fd, 0, (off_t)c->map_bytes);
-		errno = why;
-		if (!why) map = mmap(NULL, c->map_bytes, rights, MAP_SHARED, temp.fd, 0);
-		why = errno;
-		if (temp.hidden) unlink(temp.hidden);
-		close(temp.fd);
-		temp_free(&temp);
-		errno = why;
-	}
+	map = file ? map_beside(file, c->map_bytes)
+		: mmap(NULL, c->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		msg_die("cannot store %s of activations and weights: %s; use fewer --chunks",
 			msg_bytes(c->map_bytes), strerror(errno));
+	free(file);
 	c->map = map;
 	c->f.stream = (float *)map;
 	c->q.stream = (float *)(void *)(c->map + stream);

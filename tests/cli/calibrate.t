@@ -78,6 +78,14 @@ for type in Q8_0 IQ4_NL IQ2_XS F16; do
 	ok "$type" $q --ctx 64 --chunks 4 --calibrate "$text" --pure -o b.gguf $type two.gguf
 done
 
+mkdir else && ln -s else/linked.gguf link.gguf
+$q $least --calibrate "$text" -o plain.gguf Q4_K_S two.gguf
+ok "a link to a file in another folder" $q $least --calibrate "$text" -o link.gguf Q4_K_S two.gguf
+same "... which is written" else/linked.gguf plain.gguf
+$q $least --calibrate "$text" -o /dev/stdout Q4_K_S two.gguf >b.gguf
+same "standard output by name" b.gguf plain.gguf
+ok "... a pipe" sh -c "$q $least --calibrate '$text' -o /dev/stdout Q4_K_S two.gguf | cmp - plain.gguf"
+
 not_ok "a matrix and a text" 2 $q -i c.gguf --calibrate "$text" -o never Q4_K_S m.gguf
 not_ok "a model from a pipe" 2 sh -c "gguf-quantize --calibrate '$text' -o never Q4_K_S <m.gguf"
 mkfifo fifo
