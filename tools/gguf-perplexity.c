@@ -248,6 +248,8 @@ static void open_outputs(struct job *j, const char *text)
 	j->out = out_open(o.save, true);
 	refuse_inputs(j, j->out, text);
 	if (out_is(j->out, o.output)) msg_die("%s: -o and --save-logits name the same file", o.save);
+	if (out_fd(j->out) == 1 && out_fd(j->results) == 1)
+		msg_die("%s: is standard output, where the results go: give -o FILE", o.save);
 	f = fdopen(out_fd(j->out), "wb");
 	if (!f) msg_die("%s: %s", o.save, strerror(errno));
 	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_vocab(j->a), j->windows, j->ids);

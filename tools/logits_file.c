@@ -2,6 +2,7 @@
  * logits_file.c - see logits_file.h. Numbers are taken apart byte by byte, so that the file is the same on every
  * machine. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +182,8 @@ void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t
 	}
 	if (fflush(l->f)) msg_die("%s: %s", l->name, strerror(errno));
 	l->first = sizeof magic + 4*(3 + (uint64_t)n_chunk*n_ctx);
-	l->in_order = lseek(fileno(f), 0, SEEK_CUR) < 0;
+	/* a pipe; or a file that began elsewhere or appends all that is written, as a shell's `>>` makes it */
+	l->in_order = lseek(fileno(f), 0, SEEK_CUR) != (off_t)l->first || fcntl(fileno(f), F_GETFL) & O_APPEND;
 }
 
 enum ggu_status logits_file_write(struct logits_file *l, uint64_t from, size_t n, const unsigned char *rows,

@@ -19,7 +19,7 @@ struct logits_file {
 	size_t n_ctx, n_vocab, n_chunk, n_rows;         /* n_rows: of a window */
 	uint64_t at;                    /* bytes of the header that were read */
 	uint64_t first;                 /* the byte of the first row */
-	bool in_order;                  /* a pipe: rows have to come one after the other */
+	bool in_order;                  /* as in a pipe: rows have to come one after the other */
 	int32_t *tokens;                /* [n_chunk*n_ctx]; NULL if the file is written */
 };
 /* false: path cannot be read, or is something else. A pipe is read up to its first window; one that is something else

@@ -204,6 +204,17 @@ ok "-o" gguf-perplexity -q -m m.gguf --chunks 2 --save-logits both -o results te
 same "... holds what standard output would" results plain
 same "... beside --save-logits" both base
 not_ok "... both in one file" 2 gguf-perplexity -q -m m.gguf --chunks 1 --save-logits one -o one text
+for out in /dev/stdout one; do
+	is "... both on standard output, named $out" \
+		"$(gguf-perplexity -q -m m.gguf --chunks 1 --save-logits $out text 2>&1 >one)" \
+		"gguf-perplexity: $out: is standard output, where the results go: give -o FILE"
+done
+{ printf ahead; apart -j 2 --save-logits /dev/stdout -o results; } >behind
+{ printf ahead; cat saved; } >want
+same "... in a file after something else" behind want
+printf ahead >behind
+apart -j 2 --save-logits /dev/stdout -o results >>behind
+same "... appended to a file" behind want
 
 # parts of a text by several processes
 { cat text; echo more; } >text2
