@@ -96,7 +96,7 @@ static struct bytes open_source(const struct check *c, uint32_t source)
 	const bool standard = !strcmp(c->name, "-");
 	const struct bytes b = { standard ? fcntl(0, F_DUPFD_CLOEXEC, 3) : open(name, O_RDONLY | O_CLOEXEC),
 		standard ? lseek(0, 0, SEEK_CUR) : 0 };
-	if (b.fd < 0 || b.base < 0) msg_die("%s: %s", standard ? "(stdin)" : name, strerror(errno));
+	if (b.fd < 0 || b.base < 0) msg_die("%s: %s", standard ? msg_name("-") : name, strerror(errno));
 	return b;
 }
 /* The first byte of [from, to) that is not zero; `to` if there is none. */

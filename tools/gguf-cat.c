@@ -58,9 +58,10 @@ int main(int argc, char **argv)
 	out_refuse_sources(out, argv[0], f);
 	for (int i = 1; i < argc; i++) {
 		const struct ggu_tensor *t = ggu_file_find(f, argv[i]);
-		if (!t) msg_die("%s: no tensor '%s'; gguf-info --tensors lists them", argv[0], argv[i]);
+		if (!t) msg_die("%s: no tensor '%s'; gguf-info --tensors lists them", msg_name(argv[0]), argv[i]);
 		if (o.decode && !quant_can_decode(t->type))
-			msg_die("%s: %s: type %s cannot be decoded", argv[0], t->name, ggu_type_info(t->type)->name);
+			msg_die("%s: %s: type %s cannot be decoded", msg_name(argv[0]), t->name,
+				ggu_type_info(t->type)->name);
 		bytes += t->bytes;
 		size += o.decode ? 4*t->ne[0]*ggu_tensor_rows(t) : t->bytes;
 	}

@@ -55,7 +55,7 @@ static void report(void *ctx, unsigned rule, const char *file, uint64_t byte, co
 		json_put_str(j, "what", (struct ggu_str){ what, strlen(what) });
 		json_push(to->list, j);
 	} else {
-		char *f = text_mask(strcmp(file, "-") ? file : "(stdin)", strcmp(file, "-") ? strlen(file) : 7),
+		char *f = text_mask(msg_name(file), strlen(msg_name(file))),
 			*w = text_mask(where, strlen(where)), *t = text_mask(what, strlen(what));
 		progress_make_way();
 		printf("%s: ", f);

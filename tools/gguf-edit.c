@@ -135,8 +135,8 @@ static void apply_rename(struct model *m, const struct edit *e)
 	const char *to;
 	char *from = part(e, &to);
 	enum ggu_status s = ggu_meta_rename(m->meta, from, to);
-	if (s == GGU_ERR_MISSING) msg_die("%s: no such key: %s", m->name, from);
-	if (s == GGU_ERR_STATE) msg_die("%s: key %s already exists", m->name, to);
+	if (s == GGU_ERR_MISSING) msg_die("%s: no such key: %s", msg_name(m->name), from);
+	if (s == GGU_ERR_STATE) msg_die("%s: key %s already exists", msg_name(m->name), to);
 	if (s)
 		msg_die("--rename %s: %s", e->arg, s == GGU_ERR_NOMEM ? "out of memory" :
 			"the new key is empty or too long");
@@ -161,8 +161,8 @@ static void apply_rename_tensor(struct model *m, const struct edit *e)
 	const char *to;
 	char *from = part(e, &to);
 	size_t i = find_tensor(m, from), other = find_tensor(m, to);
-	if (i == SIZE_MAX) msg_die("%s: no such tensor: %s", m->name, from);
-	if (other != SIZE_MAX && other != i) msg_die("%s: tensor %s already exists", m->name, to);
+	if (i == SIZE_MAX) msg_die("%s: no such tensor: %s", msg_name(m->name), from);
+	if (other != SIZE_MAX && other != i) msg_die("%s: tensor %s already exists", msg_name(m->name), to);
 	if (other != i) {
 		free(m->tensor[i]);
 		name_tensor(m, i, copy_of(to, strlen(to)));
@@ -177,7 +177,9 @@ static void apply(struct model *m)
 		case SET: case SET_FILE: apply_set(m, e); break;
 		case RENAME: apply_rename(m, e); break;
 		case RENAME_TENSOR: apply_rename_tensor(m, e); break;
-		case DELETE: if (!ggu_meta_remove(m->meta, e->arg)) msg_die("%s: no such key: %s", m->name, e->arg);
+		case DELETE:
+			if (ggu_meta_remove(m->meta, e->arg)) break;
+			msg_die("%s: no such key: %s", msg_name(m->name), e->arg);
 		}
 	}
 }
@@ -309,7 +311,8 @@ static void make_room(struct model *m, uint64_t room)
 	uint64_t now, was = ggu_file_data_offset(m->f, 0);
 	if (!room) return;
 	if (reserved(m->meta) < 0 && ggu_meta_find(m->meta, RESERVED))
-		msg_die("%s: already uses the key '%s' for something else: cannot reserve room", m->name, RESERVED);
+		msg_die("%s: already uses the key '%s' for something else: cannot reserve room", msg_name(m->name),
+			RESERVED);
 	set_reserved(m, room);
 	now = header_bytes(m);
 	set_reserved(m, room + (was % COPY_BLOCK + COPY_BLOCK - now % COPY_BLOCK) % COPY_BLOCK);

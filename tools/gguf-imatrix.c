@@ -255,7 +255,7 @@ static void stats(const char *name)
 	sandbox_enter((const char *[]){ name }, 1, o.output);
 	if (imatrix_read(&im, name, &err)) msg_die_error(name, &err);
 	out_take_stdout(out);
-	imatrix_stats_print(im, strcmp(name, "-") ? name : "(stdin)", o.json);
+	imatrix_stats_print(im, msg_name(name), o.json);
 	out_commit(out);
 	imatrix_free(im);
 }

@@ -366,7 +366,7 @@ static void no_key(const char *name, const struct ggu_meta *m)
 	struct near near = { .asked = o.get };
 	char hint[NEAR_BYTES];
 	for (size_t i = 0; i < ggu_meta_count(m); i++) near_try(&near, ggu_kv_key(ggu_meta_at(m, i)).p);
-	msg_say("%s: no such key: %s%s", name, o.get, near_hint(&near, "", hint));
+	msg_say("%s: no such key: %s%s", msg_name(name), o.get, near_hint(&near, "", hint));
 }
 static bool print_value(const struct ggu_file *f, const char *title, const char *name)
 {
@@ -435,7 +435,7 @@ static int show(const char *name, bool titled, const struct out *out, json_t *al
 {
 	struct ggu_error err, first = { 0 };
 	const struct ggu_open_options options = { .defect = keep_first, .defect_ctx = &first };
-	const char *title = !titled ? NULL : strcmp(name, "-") ? name : "(stdin)";
+	const char *title = titled ? msg_name(name) : NULL;
 	struct ggu_file *f;
 	int status = EXIT_YES;
 	pipe_input(name);

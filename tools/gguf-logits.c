@@ -70,7 +70,7 @@ static char *read_text(const char *path, const char *file)
 	return text;
 }
 
-static const char *source_name(void) { return strcmp(o.source, "-") ? o.source : "(stdin)"; }
+static const char *source_name(void) { return msg_name(o.source); }
 /* Takes the encoder's ids from lines "encoder ids | decoder ids", and leaves blanks in their place. */
 static void take_sources(struct group *g, const char *file, char *text)
 {
@@ -174,7 +174,7 @@ int main(int argc, char **argv)
 	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-logits", "evaluate token ids to logits",
 		"-m MODEL [--source FILE] [--hidden] [--batch N] [--pin] [--mlock] [--no-mmap] "
 		"[--arch-file YAML] [-o FILE] [-j N] [IDS]", 0, 1 });
-	const char *file = n && strcmp(argv[0], "-") ? argv[0] : "(stdin)";
+	const char *file = msg_name(n ? argv[0] : NULL);
 	if (o.source && !strcmp(o.source, "-") && (!n || !strcmp(argv[0], "-")))
 		msg_die("the ids of both --source and IDS cannot be standard input");
 	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin,

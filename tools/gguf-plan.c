@@ -133,12 +133,12 @@ static uint64_t budget(const struct plan *p)
 	uint64_t weights = 0, rest = o.size ? header_bytes(p) + KEYS : 0, least = plan_least(p->list, p->n), most;
 	for (size_t i = 0; i < p->n; i++) weights += p->t[i]->ne[0]*ggu_tensor_rows(p->t[i]);
 	if (o.size && o.size < rest + least)
-		msg_die("%s: the smallest types %s need --size %llu, of which metadata takes %llu", p->name, which,
-			(unsigned long long)(rest + least), (unsigned long long)rest);
+		msg_die("%s: the smallest types %s need --size %llu, of which metadata takes %llu", msg_name(p->name),
+			which, (unsigned long long)(rest + least), (unsigned long long)rest);
 	if (o.size) return o.size - rest;
 	most = (uint64_t)(o.bpw*(double)weights/8);
 	if (most < least)
-		msg_die("%s: the smallest types %s need --bpw %.4f", p->name, which,
+		msg_die("%s: the smallest types %s need --bpw %.4f", msg_name(p->name), which,
 			ceil(8e4*(double)least/(double)weights)/1e4);
 	return most;
 }

@@ -155,7 +155,7 @@ static const struct recipe *operands(int n, char **v, const char **in)
 
 static void open_run(struct run *r, const char *in, const struct imatrix *im, json_t *list)
 {
-	const char *name = strcmp(in, "-") == 0 ? "(stdin)" : in;
+	const char *name = msg_name(in);
 	struct ggu_error err;
 	pipe_input(in);
 	if (ggu_open(&r->in, in, &err) != GGU_OK) msg_die_error(name, &err);

@@ -151,7 +151,7 @@ int main(int argc, char **argv)
 	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-tokenize",
 		"convert text to token ids and back",
 		"-m MODEL|DIR [--no-bos] [--no-special] [--json] [--decode] [-j N] [-o FILE] [TEXT]", 0, 1 });
-	const char *name = n ? argv[0] : "(stdin)";
+	const char *name = msg_name(n ? argv[0] : NULL);
 	struct vocab *v;
 	struct tokenizer *t;
 	struct ggu_error err;

@@ -133,7 +133,7 @@ char *load_text(const char *path, size_t most, size_t *n)
 	unpack_begin(u, fd);
 	s = whole_all(&w, most, &err);
 	if (s == GGU_ERR_RANGE)
-		msg_die("%s: is longer than the limit of %s", standard ? "(stdin)" : path, msg_bytes(most));
+		msg_die("%s: is longer than the limit of %s", msg_name(path), msg_bytes(most));
 	if (s) msg_die_error(path, &err);
 	unpack_end(u);
 	free(u);
@@ -151,7 +151,7 @@ static size_t most_ids(const struct load_windows *w)
 size_t load_windows(const struct load_windows *w, struct tokenizer *t, const char *file, const char *text, size_t n,
 	int32_t **ids)
 {
-	const char *shown = file && strcmp(file, "-") ? file : "(stdin)";
+	const char *shown = msg_name(file);
 	struct ggu_error err;
 	size_t n_ids = 0, there;
 	*ids = NULL;

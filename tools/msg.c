@@ -124,9 +124,10 @@ void *msg_need(void *p)
 	return p;
 }
 
+const char *msg_name(const char *file) { return file && strcmp(file, "-") ? file : "(stdin)"; }
 void msg_error(const char *file, const struct ggu_error *err)
 {
-	const char *name = file && strcmp(file, "-") ? file : "(stdin)", *inner = err->file, *what = err->what;
+	const char *name = msg_name(file), *inner = err->file, *what = err->what;
 	const char *reason = err->sys_errno ? strerror(err->sys_errno) : "";
 	char at[40] = "";
 	if (err->offset != GGU_NO_OFFSET) snprintf(at, sizeof at, "byte %llu: ", (unsigned long long)err->offset);

@@ -25,6 +25,8 @@ void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);
 _Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
 /* Returns p, the result of malloc or the like; if it is NULL, says "out of memory" and exits 2. */
 void *msg_need(void *p);
+/* The name of an input in messages: "(stdin)" for "-" and NULL. */
+const char *msg_name(const char *file);
 /* "gguf-info: m.gguf: byte 1832: string of 9 bytes extends past the end of the file", from err; file as the user named
  * it. */
 void msg_error(const char *file, const struct ggu_error *err);

@@ -124,7 +124,7 @@ bool out_is(const struct out *o, const char *input)
 void out_refuse_input(const struct out *o, const char *input)
 {
 	if (out_is(o, input))
-		msg_die("%s: input and output are the same file", strcmp(input, "-") ? input : "(stdin)");
+		msg_die("%s: input and output are the same file", msg_name(input));
 }
 
 void out_refuse_sources(const struct out *o, const char *name, const struct ggu_file *f)

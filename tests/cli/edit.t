@@ -297,6 +297,8 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 		"gguf-edit: e.gguf: cannot be locked: Function not implemented"
 	same "... and stays as it was" e.gguf m.gguf
 fi
+is "messages call standard input by that name" "$(gguf-edit --delete never - <m.gguf 2>&1)" \
+	"gguf-edit: (stdin): no such key: never"
 # a model with holes, like an unfinished download, or one on a file system that detects zeros
 "$BUILD/tests/cli/tool_mkgguf" general.architecture=llama a.weight:f32:1024x2048:zero b.weight:f16:1024x64 \
 	c.weight:f32:1024x2048:zero >whole.gguf

@@ -103,6 +103,7 @@ void *msg_need(void *p)
 	return p;
 }
 void msg_die_error(const char *file, const struct ggu_error *err) { msg_die("%s: %s", file, err->what); }
+const char *msg_name(const char *file) { return file; }
 void msg_error(const char *file, const struct ggu_error *err) { (void)file; (void)err; }
 void msg_warn(const char *fmt, ...) { (void)fmt; }
 void msg_note(const char *fmt, ...) { (void)fmt; }
