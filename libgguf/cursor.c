@@ -125,7 +125,7 @@ static enum ggu_status block(struct ggu_cursor *c, struct ggu_arena *a, size_t n
 
 	if (n > ggu_cursor_left(c))
 		return short_of(c, n);
-	p = ggu_arena_alloc(a, room + tail);
+	p = n <= SIZE_MAX - tail ? ggu_arena_alloc(a, room + tail) : NULL;
 	for (;;) {
 		if (!p)
 			return ggu_fail(c->err, GGU_ERR_NOMEM, c->at, c->where, "out of memory for %zu bytes", n);

@@ -120,6 +120,38 @@ static void passes_their_failures_on(void **state)
 	assert_string_equal(e.what, "the line is down");
 }
 
+/* A header with one string, of SIZE_MAX bytes, in a source of more bytes where that is possible. */
+static enum ggu_status give_long(void *ctx, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err)
+{
+	const struct ggu_memory *head = ctx;
+
+	(void)err;
+	*got = n < 4096 ? n : 4096;
+	for (size_t i = 0; i < *got; i++)
+		((unsigned char *)to)[i] = at + i < head->n ? head->p[at + i] : 'x';
+	return GGU_OK;
+}
+
+static void string_as_long_as_memory_is_refused(void **state)
+{
+	static const unsigned char start[] = "GGUF\3\0\0\0" "\0\0\0\0\0\0\0\0" "\1\0\0\0\0\0\0\0"
+		"\1\0\0\0\0\0\0\0k" "\10\0\0";   /* and a NUL */
+	struct ggu_memory head = { 0 };
+	const struct ggu_sink to = ggu_sink_memory(&head);
+	const struct ggu_source s = { give_long, &head, INT64_MAX };
+	unsigned char length[8];
+	struct ggu_file *f;
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		length[i] = (unsigned char)((uint64_t)SIZE_MAX >> 8*i);
+	assert_int_equal(to.write(to.ctx, start, sizeof start, NULL), GGU_OK);
+	assert_int_equal(to.write(to.ctx, length, 8, NULL), GGU_OK);
+	assert_int_equal(ggu_open_source(&f, &s, NULL, NULL),
+		SIZE_MAX > UINT32_MAX ? GGU_ERR_TRUNCATED : GGU_ERR_NOMEM);
+	free(head.p);
+}
+
 /* ---- the middle of something ---- */
 
 static void begins_at_the_base(void **state)
@@ -362,6 +394,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opens_functions), cmocka_unit_test(passes_their_failures_on),
+		cmocka_unit_test(string_as_long_as_memory_is_refused),
 		cmocka_unit_test(begins_at_the_base),
 		cmocka_unit_test(length_not_known_stays_so_behind_a_base),
 		cmocka_unit_test(standard_input_begins_where_it_stands),
