@@ -3,7 +3,7 @@
  *
  * Pairs are in one array, in order, their keys and values in an arena. A value that is replaced stays in the arena
  * until the meta is freed, since programs set only a handful of keys, once. */
-#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "grow.h"
@@ -259,8 +259,8 @@ enum ggu_status ggu_meta_set_int(struct ggu_meta *m, const char *key, enum ggu_k
 enum ggu_status ggu_meta_set_float(struct ggu_meta *m, const char *key, enum ggu_kv_type t, double v)
 {
 	switch (t) {
-	case GGU_F32:
-		if (v - v == 0 && (v > FLT_MAX || v < -FLT_MAX))        /* finite, and too large for a float */
+	case GGU_F32:                   /* what is a little above FLT_MAX is rounded to it */
+		if (isinf((float)v) && !isinf(v))
 			return GGU_ERR_RANGE;
 		STORE(float);
 	case GGU_F64: STORE(double);

@@ -296,6 +296,9 @@ static void setters_fail_alike(void **state)
 		assert_int_equal(ggu_meta_set_float(m, "f", t, 1), real ? GGU_OK : GGU_ERR_TYPE);
 	}
 	assert_int_equal(ggu_meta_set_float(m, "f", GGU_F32, -FLT_MAX), GGU_OK);
+	assert_int_equal(ggu_meta_set_float(m, "f", GGU_F32, 0x1.fffffefffffffp127), GGU_OK);
+	assert_true(ggu_meta_float(m, "f", &x) && x == FLT_MAX);
+	assert_int_equal(ggu_meta_set_float(m, "f", GGU_F32, 0x1.ffffffp127), GGU_ERR_RANGE);
 	assert_int_equal(ggu_meta_set_float(m, "f", GGU_F32, (double)INFINITY), GGU_OK);
 	assert_true(ggu_meta_float(m, "f", &x) && isinf(x));
 	assert_true(ggu_meta_uint(m, "k", &v) && v == 7);
