@@ -4,6 +4,7 @@
  * Types are those of llama.cpp's converter: vectors, norms and anything that is not a ".weight" are F32, a description
  * may force a type (routers, positions), packed blocks stay, and all others get the requested type, or F16 if their
  * rows are not whole Q8_0 blocks. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,8 +112,11 @@ static enum ggu_status set_list(struct ggu_meta *m, const char *key, enum ggu_kv
 		bool whole = x->kind == EXPR_INT;
 		if (t == GGU_STRING && x->kind == EXPR_STR) str[k] = x->u.s;
 		else if (t == GGU_BOOL && x->kind == EXPR_BOOL) b[k] = x->u.b;
-		else if (t == GGU_F32 && (whole || x->kind == EXPR_FLOAT))
-			f[k] = (float)(whole ? (double)x->u.i : x->u.f);
+		else if (t == GGU_F32 && (whole || x->kind == EXPR_FLOAT)) {
+			double d = whole ? (double)x->u.i : x->u.f;
+			f[k] = (float)d;
+			if (isinf(f[k]) && !isinf(d)) s = GGU_ERR_RANGE;
+		}
 		else if (t == GGU_U32 && whole && x->u.i >= 0 && x->u.i <= UINT32_MAX) u[k] = (uint32_t)x->u.i;
 		else if (t == GGU_I32 && whole && x->u.i >= INT32_MIN && x->u.i <= INT32_MAX) i[k] = (int32_t)x->u.i;
 		else s = GGU_ERR_TYPE;
@@ -126,6 +130,7 @@ static enum ggu_status set_value(struct ggu_meta *m, const char *key, enum ggu_k
 {
 	switch (v->kind) {
 	case EXPR_NULL: return GGU_OK;
+	case EXPR_OBJECT: return GGU_ERR_TYPE;
 	case EXPR_LIST: return set_list(m, key, t, v);
 	case EXPR_STR: return t == GGU_STRING ? ggu_meta_set_str(m, key, v->u.s.p, v->u.s.n) : GGU_ERR_TYPE;
 	case EXPR_BOOL: return t == GGU_BOOL ? ggu_meta_set_bool(m, key, v->u.b) : GGU_ERR_TYPE;
