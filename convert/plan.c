@@ -2,6 +2,7 @@
  * plan.c - applies the `tensors` part of an architecture to a checkpoint; see plan.h. Each entry is expanded over
  * layers and experts, its sources become views, and every element that a view takes is counted, so that what is left
  * over is noticed. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,15 @@ static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const
 	return s;
 }
 
+static enum ggu_status refuse_zero(const struct builder *b, const struct plan_tensor *o)
+{
+	for (unsigned k = 0; k < o->n_dims; k++)
+		if (!o->ne[k])
+			return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, o->part->t->name,
+				"a dimension is 0");
+	return GGU_OK;
+}
+
 /* Shape and element type of the parts together. */
 static enum ggu_status finish(struct builder *b, const struct yaml_node *at, struct plan_tensor *o, bool stacked)
 {
@@ -164,11 +174,8 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 			"%u dimensions; GGUF has 1 to 4", n);
 	o->n_dims = n;
 	for (unsigned k = 0; k < 4; k++) o->ne[k] = k < n ? dim[n - 1 - k] : 1;
-	for (unsigned k = 0; k < n; k++)
-		if (!o->ne[k])
-			return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, f->t->name, "a dimension is 0");
 	o->from = change ? GGU_TYPE_F32 : (uint32_t)f->t->dtype->type;
-	return GGU_OK;
+	return refuse_zero(b, o);
 }
 
 /* MXFP4 as it is published: [..][n/32][16] bytes of codes, and a byte of scale for each block, in any shape. */
@@ -193,12 +200,13 @@ static enum ggu_status finish_packed(struct builder *b, const struct yaml_node *
 	for (unsigned k = 0; k < 4; k++) o->ne[k] = k < n - 1 ? codes->shape[n - 2 - k] : 1;
 	o->ne[0] *= 32;
 	o->from = GGU_TYPE_MXFP4;
-	return GGU_OK;
+	return refuse_zero(b, o);
 }
 
 static enum ggu_status make(struct builder *b, const struct yaml_node *e, struct plan_tensor *o)
 {
 	struct expr_value v;
+	double d;
 	enum ggu_status s = config_eval(b->c, e, &v, b->err);
 	if (s) return s;
 	if (v.kind != EXPR_LIST || !v.u.list.n)
@@ -209,7 +217,10 @@ static enum ggu_status make(struct builder *b, const struct yaml_node *e, struct
 		const struct expr_value *x = v.u.list.v + k;
 		if (x->kind != EXPR_INT && x->kind != EXPR_FLOAT)
 			return config_fail(b->c, e, b->err, "%.60s: item %zu is not a number", o->name, k);
-		o->values[k] = (float)(x->kind == EXPR_INT ? (double)x->u.i : x->u.f);
+		d = x->kind == EXPR_INT ? (double)x->u.i : x->u.f;
+		o->values[k] = (float)d;
+		if (isinf(o->values[k]) && !isinf(d))
+			return config_fail(b->c, e, b->err, "%.60s: item %zu is beyond the range of f32", o->name, k);
 	}
 	o->n_dims = 1;
 	o->ne[0] = v.u.list.n;
