@@ -7,22 +7,26 @@
  * README (a header of at most 100 MB, little-endian row-major data that the tensors cover without gap or overlap). */
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/text.h"
 #include "checkpoint_impl.h"
 
 enum { MAX_HEADER = 100000000 };
 
 struct header { const char *file; const char *text; size_t n; uint64_t data_bytes; };
 
-/* Byte of the entry `name` in the file: its quoted name, followed by a colon. */
+/* Byte of the entry `name` in the file: its quoted name, inside one brace only and followed by a colon. The header is
+ * known to be JSON. */
 static uint64_t entry_at(const struct header *h, const char *name)
 {
-	size_t n = strlen(name);
-	for (const char *p = h->text, *end = h->text + h->n; (p = memchr(p, '"', (size_t)(end - p))); p++) {
-		const char *q;
-		if ((size_t)(end - p) < n + 3 || memcmp(p + 1, name, n) || p[1 + n] != '"') continue;
-		q = p + 1 + n + 1;
-		while (q < end && (*q == ' ' || *q == '\n' || *q == '\t' || *q == '\r')) q++;
-		if (q < end && *q == ':') return 8 + (uint64_t)(p - h->text);
+	size_t depth = 0;
+	for (const char *p = h->text, *end = h->text + h->n; p < end; p++) {
+		const char *from = p;
+		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+		if (*p != '"') continue;
+		for (p++; p < end && *p != '"'; p++) p += *p == '\\';
+		if (depth != 1 || !text_is(from + 1, (size_t)(p - from - 1), name)) continue;
+		while (p + 1 < end && strchr(" \n\t\r", p[1])) p++;
+		if (p + 1 < end && p[1] == ':') return 8 + (uint64_t)(from - h->text);
 	}
 	return 8;       /* the header may spell a name with escapes */
 }
