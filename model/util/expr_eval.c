@@ -124,6 +124,7 @@ static enum ggu_status compare(const struct eval *ev, const struct expr_node *e,
 	}
 	if (a->kind == EXPR_NULL || b->kind == EXPR_NULL) { v->kind = EXPR_NULL; return GGU_OK; }
 	if (!is_number(a) || !is_number(b)) return fail(ev, e, "expected numbers");
+	if (isunordered(as_float(a), as_float(b))) { *v = make_bool(false); return GGU_OK; }
 	c = a->kind == EXPR_INT && b->kind == EXPR_INT ? (a->u.i > b->u.i) - (a->u.i < b->u.i)
 		: (as_float(a) > as_float(b)) - (as_float(a) < as_float(b));
 	*v = make_bool(e->op == OP_LT ? c < 0 : e->op == OP_LE ? c <= 0 : e->op == OP_GT ? c > 0 : c >= 0);
