@@ -74,6 +74,7 @@ static enum ggu_status read_dat_entry(struct imatrix *im, struct dat *d, struct 
 	TRY(take_u32(d, "a count", &calls, err));
 	TRY(take_u32(d, "a count", &n, err));
 	if (calls > INT_MAX) return ggu_fail(err, GGU_ERR_FORMAT, d->at - 8, name, "negative number of calls");
+	if (!n) return ggu_fail(err, GGU_ERR_FORMAT, d->at - 4, name, "has no values");
 	TRY(take(d, (uint64_t)n*4, &s, err));
 	if (!s.n)
 		return ggu_fail(err, GGU_ERR_TRUNCATED, d->at - 4, name, "%u values extend past the end of the file",
