@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "internal.h"
+#include "text.h"
 
 #ifdef __linux__
 static bool read_line(const char *path, char *to, int n)
@@ -27,7 +28,7 @@ static int cut(int n, long long quota, long long period)
 /* The limit that the group in the folder dir itself has. */
 static int group_limit(int n, const char *dir, bool v2)
 {
-	char path[2*PATH_MAX], line[64];
+	char path[2*PATH_MAX + 64], line[64];
 	long long quota = 0, period = 0;
 
 	snprintf(path, sizeof path, "%s/%s", dir, v2 ? "cpu.max" : "cpu.cfs_quota_us");
@@ -42,11 +43,22 @@ static int group_limit(int n, const char *dir, bool v2)
 	return cut(n, quota, period);
 }
 
-static int quotas(int n)
+/* Is the CPU among the resources of a group of version 1? ":cpuacct,cpu" lists them in any order. */
+static bool has_cpu(const char *list)
 {
-	FILE *f = fopen("/proc/self/cgroup", "re");
-	char line[PATH_MAX], dir[PATH_MAX + 64];
+	for (; list; list = strchr(list + 1, ','))
+		if (text_starts(list + 1, "cpu") && (!list[4] || list[4] == ','))
+			return true;
+	return false;
+}
 
+int ggu_cpus_quota(int n, const char *root)
+{
+	char line[PATH_MAX], dir[2*PATH_MAX];
+	FILE *f;
+
+	snprintf(dir, sizeof dir, "%s/proc/self/cgroup", root);
+	f = fopen(dir, "re");
 	while (f && fgets(line, sizeof line, f)) {      /* "0::/a/b" or "4:cpu,cpuacct:/a/b" */
 		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
 		if (!path)
@@ -54,14 +66,14 @@ static int quotas(int n)
 		*path++ = 0;
 		path[strcspn(path, "\n")] = 0;
 		bool v2 = !list[1];
-		if (!v2 && !strstr(list, ":cpu,") && strcmp(list, ":cpu") && !strstr(list, ",cpu,"))
+		if (!v2 && !has_cpu(list))
 			continue;
 		/* inside a container the path may begin above what is mounted, so every group up to the root is
 		 * tried */
-		const char *root = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
+		const char *mounted = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
 		for (;;) {
 			char *up = strrchr(path, '/');
-			snprintf(dir, sizeof dir, "%s%s", root, up && path[1] ? path : "");
+			snprintf(dir, sizeof dir, "%s%s%s", root, mounted, up && path[1] ? path : "");
 			n = group_limit(n, dir, v2);
 			if (!up || !path[0])
 				break;
@@ -72,6 +84,8 @@ static int quotas(int n)
 		fclose(f);
 	return n;
 }
+#else
+int ggu_cpus_quota(int n, const char *root) { (void)root; return n; }
 #endif
 
 int ggu_cpu_count(void)
@@ -83,8 +97,5 @@ int ggu_cpu_count(void)
 		n = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	if (n < 1)
 		n = 1;
-#ifdef __linux__
-	n = quotas(n);
-#endif
-	return n;
+	return ggu_cpus_quota(n, "");
 }

@@ -13,6 +13,8 @@ struct ggu_cpu {
 };
 /* The number of cores by affinity and cgroup quota, at least 1. */
 int ggu_cpu_count(void);
+/* n, or as many as the quotas of this process's control groups allow. root: "", or a tree to read instead of /. */
+int ggu_cpus_quota(int n, const char *root);
 /* Lists up to max of them in the order in which threads should use them: one thread of each physical core first, fast
  * cores before slow ones, alternating between nodes. Returns their number, 0 if the system does not report them. sysfs:
  * NULL, or a tree to read instead of /sys, whose online cores are all listed, even if this process may not use them. */

@@ -202,6 +202,31 @@ static void fast_cores_come_first(void **state)
 	(void)state;
 	assert_order(fast_and_slow, expect, 5);
 }
+static void quotas_of_all_groups_count(void **state)
+{
+	static const struct { const char *groups, *dir; int n; } rows[] = {
+		{ "0::/a/b\n", "/a", 3 }, { "0::/a/b\n", "", 3 }, { "0::/a/b\n", "/c", 16 }, { "0::/\n", "", 3 },
+		{ "4:cpu:/x\n", "/cpu/x", 2 }, { "5:memory:/\n4:cpu,cpuacct:/x\n", "/cpu/x", 2 },
+		{ "4:cpuacct,cpu:/x\n", "/cpu/x", 2 }, { "4:cpuset,cpu,cpuacct:/x\n", "/cpu", 2 },
+		{ "4:cpuset:/x\n3:cpuacct:/x\n2:name=cpu:/x\n", "/cpu/x", 16 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof rows/sizeof *rows; i++) {
+		char dir[32], root[64], file[3][96];
+		const char *const tree[][2] = {
+			{ "proc/self/cgroup", rows[i].groups }, { file[0], "250000 100000\n" },
+			{ file[1], "150000\n" }, { file[2], "100000\n" }, { NULL, NULL }
+		};
+		snprintf(file[0], sizeof *file, "sys/fs/cgroup%s/cpu.max", rows[i].dir);
+		snprintf(file[1], sizeof *file, "sys/fs/cgroup%s/cpu.cfs_quota_us", rows[i].dir);
+		snprintf(file[2], sizeof *file, "sys/fs/cgroup%s/cpu.cfs_period_us", rows[i].dir);
+		make_tree(dir, tree);
+		snprintf(root, sizeof root, "%s/devices/system", dir);
+		assert_int_equal(ggu_cpus_quota(16, root), rows[i].n);
+		assert_int_equal(ggu_cpus_quota(1, root), 1);
+		remove_tree(dir);
+	}
+}
 static void no_tree_no_cores(void **state)
 {
 	struct ggu_cpu list[4];
@@ -336,6 +361,7 @@ int main(void)
 		cmocka_unit_test(a_task_may_set_the_tasks_of_a_later_phase),
 		cmocka_unit_test(phases_without_tasks_are_passed_over),
 		cmocka_unit_test(physical_cores_of_all_nodes_come_first), cmocka_unit_test(fast_cores_come_first),
+		cmocka_unit_test(quotas_of_all_groups_count),
 		cmocka_unit_test(no_tree_no_cores), cmocka_unit_test(own_cores_are_as_many_as_counted),
 		cmocka_unit_test(workers_are_in_order_of_nodes), cmocka_unit_test(own_tasks_stay_with_their_worker),
 		cmocka_unit_test(near_tasks_come_before_far_ones),
