@@ -4,10 +4,10 @@
  * Types are those of llama.cpp's converter: vectors, norms and anything that is not a ".weight" are F32, a description
  * may force a type (routers, positions), packed blocks stay, and all others get the requested type, or F16 if their
  * rows are not whole Q8_0 blocks. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/f32.h"
 #include "../libgguf/text.h"
 #include "../libgguf/try.h"
 #include "../libgguf/types.h"
@@ -115,7 +115,7 @@ static enum ggu_status set_list(struct ggu_meta *m, const char *key, enum ggu_kv
 		else if (t == GGU_F32 && (whole || x->kind == EXPR_FLOAT)) {
 			double d = whole ? (double)x->u.i : x->u.f;
 			f[k] = (float)d;
-			if (isinf(f[k]) && !isinf(d)) s = GGU_ERR_RANGE;
+			if (f32_overflows(d)) s = GGU_ERR_RANGE;
 		}
 		else if (t == GGU_U32 && whole && x->u.i >= 0 && x->u.i <= UINT32_MAX) u[k] = (uint32_t)x->u.i;
 		else if (t == GGU_I32 && whole && x->u.i >= INT32_MIN && x->u.i <= INT32_MAX) i[k] = (int32_t)x->u.i;

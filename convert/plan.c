@@ -2,10 +2,10 @@
  * plan.c - applies the `tensors` part of an architecture to a checkpoint; see plan.h. Each entry is expanded over
  * layers and experts, its sources become views, and every element that a view takes is counted, so that what is left
  * over is noticed. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/f32.h"
 #include "../libgguf/grow.h"
 #include "../libgguf/text.h"
 #include "../libgguf/try.h"
@@ -219,7 +219,7 @@ static enum ggu_status make(struct builder *b, const struct yaml_node *e, struct
 			return config_fail(b->c, e, b->err, "%.60s: item %zu is not a number", o->name, k);
 		d = x->kind == EXPR_INT ? (double)x->u.i : x->u.f;
 		o->values[k] = (float)d;
-		if (isinf(o->values[k]) && !isinf(d))
+		if (f32_overflows(d))
 			return config_fail(b->c, e, b->err, "%.60s: item %zu is beyond the range of f32", o->name, k);
 	}
 	o->n_dims = 1;

@@ -3,9 +3,9 @@
  *
  * Pairs are in one array, in order, their keys and values in an arena. A value that is replaced stays in the arena
  * until the meta is freed, since programs set only a handful of keys, once. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "f32.h"
 #include "grow.h"
 #include "internal.h"
 
@@ -260,7 +260,7 @@ enum ggu_status ggu_meta_set_float(struct ggu_meta *m, const char *key, enum ggu
 {
 	switch (t) {
 	case GGU_F32:                   /* what is a little above FLT_MAX is rounded to it */
-		if (isinf((float)v) && !isinf(v))
+		if (f32_overflows(v))
 			return GGU_ERR_RANGE;
 		STORE(float);
 	case GGU_F64: STORE(double);

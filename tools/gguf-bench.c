@@ -86,7 +86,7 @@ struct test {
 struct bench {
 	struct model *m;
 	struct session *s;
-	float *logits;                  /* of the last token; of an encoder: the rows of all */
+	float *results;                 /* logits of the last token; without a head: rows of all */
 	int32_t *ids;
 	struct limits limits;
 	struct limits_reader *reader;
@@ -97,11 +97,11 @@ static void eval(struct bench *b, size_t from, size_t n, bool logits)
 {
 	struct session_eval e = { .ids = b->ids + from, .n = n, .first = n ? n - 1 : 0 };
 	struct part rows = { session_state(b->s), b->ids + from, n, logits ? 0 : n };
-	struct model_call c = { .part = &rows, .n_parts = 1, .rows = b->logits };
+	struct model_call c = { .part = &rows, .n_parts = 1, .rows = b->results };
 	struct ggu_error err;
 	enum ggu_status st;
 	if (!n) return;
-	if (logits) e.logits = b->logits;
+	if (logits) e.logits = b->results;
 	st = model_has_head(b->m) ? session_eval(b->s, &e, &err) : model_eval(session_work(b->s), &c, &err);
 	if (st) msg_die_error(model_name(), &err);
 }
@@ -213,7 +213,7 @@ static size_t run(struct bench *b, struct test *t)
 	struct state_options cache = load_cache_types(&o.cache, GGU_TYPE_I16);
 	struct ggu_error err;
 	b->reader = generate ? limits_reader_new(quant_selected(), model_pool(b->m)) : NULL;
-	b->logits = msg_need(malloc((out + 1)*sizeof *b->logits));
+	b->results = msg_need(malloc((out + 1)*sizeof *b->results));
 	b->ids = msg_need(malloc((ctx + 1)*sizeof *b->ids));
 	for (size_t i = 0; i < ctx; i++) b->ids[i] = (int32_t)((i*2654435761u >> 7)%n_vocab);
 	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, &cache, &err))
@@ -232,7 +232,7 @@ static size_t run(struct bench *b, struct test *t)
 		}
 	session_free(b->s);
 	limits_reader_free(b->reader);
-	free(b->logits);
+	free(b->results);
 	free(b->ids);
 	return n;
 }
