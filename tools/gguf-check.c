@@ -140,6 +140,7 @@ int main(int argc, char **argv)
 	if (!argc) argc = 1;
 	if (o.json) all = json_array();
 	out = out_open(o.output, false);
+	for (int i = 0; i < argc; i++) out_refuse_input(out, names[i]);         /* those that are no GGUF file too */
 	out_take_stdout(out);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter((const char *const *)names, argc, o.output);

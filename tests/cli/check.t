@@ -179,4 +179,9 @@ is "JSON" "$(gguf-check --json m.gguf many.gguf | jq -c '[.[] | [.file, [.defect
 	'[["m.gguf",[]],["many.gguf",['"$(gguf-check many.gguf | sed 's/.*\[//; s/\]//' | paste -sd,)"']]]'
 not_ok "no such profile" 2 gguf-check --profile vllm m.gguf
 not_ok "output over the input" 2 gguf-check -o m.gguf m.gguf
+printf 'not GGUF' >text
+for from in "m.gguf text" "- <text"; do
+	is "... which is no GGUF file, from $from" \
+		"$(eval "gguf-check -o text $from" 2>/dev/null; echo "$? $(cat text)")" "2 not GGUF"
+done
 done_testing
