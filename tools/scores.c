@@ -295,7 +295,7 @@ struct scores scores_merge(char **files, int n)
 		if (s->n_ctx != all.n_ctx || s->has_base != all.has_base || strcmp(s->of, all.of) != 0)
 			msg_die("%s and %s are from different measurements", p[0].file, p[i].file);
 		if (s->from != all.from + all.windows)
-			msg_die("%s begins with window %zu, but those before it end with window %zu", p[i].file,
+			msg_die("%s begins with window %zu, but those before it end before window %zu", p[i].file,
 				s->from, all.from + all.windows);
 		all.windows += s->windows;
 	}

@@ -240,6 +240,8 @@ for base in "" "--base m.gguf"; do
 	not_ok "$what: a gap" 2 gguf-perplexity --merge part-a part-c
 	not_ok "$what: a part twice" 2 gguf-perplexity --merge part-a part-b part-b
 done
+is "parts with a gap: what is missing is said" "$(gguf-perplexity --merge part-a part-c 2>&1)" \
+	"gguf-perplexity: part-c begins with window 4, but those before it end before window 3"
 gguf-perplexity -q -m q.gguf --ctx 32 --chunks 3 --partial text >plain-a
 not_ok "parts with and without a base" 2 gguf-perplexity --merge plain-a part-b
 gguf-perplexity -q -m q.gguf --ctx 64 --from 1 --chunks 1 --partial text >wide
