@@ -118,6 +118,8 @@ bool logits_file_open(struct logits_file *l, const char *path)
 	check_size(l);
 	read_tokens(l);
 	l->first = l->at;
+	l->row = msg_need(malloc(logits_file_row_bytes(l)));
+	get(l, l->row, logits_file_row_bytes(l));
 	return true;
 }
 
@@ -137,6 +139,10 @@ enum ggu_status logits_file_read(struct logits_file *l, uint64_t from, size_t n,
 	struct ggu_error *err)
 {
 	size_t bytes = n*logits_file_row_bytes(l), done = 0;
+	if (!from && n) {
+		done = logits_file_row_bytes(l);
+		memcpy(rows, l->row, done);     /* a pipe has it no more */
+	}
 	while (done < bytes) {
 		ssize_t got = l->in_order ? (ssize_t)fread(rows + done, 1, bytes - done, l->f)
 			: pread(fileno(l->f), rows + done, bytes - done, (off_t)(byte_of(l, from) + done));
@@ -241,5 +247,7 @@ void logits_file_close(struct logits_file *l)
 {
 	if (l->tokens) fclose(l->f);            /* if it was written, its output closes it */
 	free(l->tokens);
+	free(l->row);
 	l->tokens = NULL;
+	l->row = NULL;
 }

@@ -21,6 +21,7 @@ struct logits_file {
 	uint64_t first;                 /* the byte of the first row */
 	bool in_order;                  /* as in a pipe: rows have to come one after the other */
 	int32_t *tokens;                /* [n_chunk*n_ctx]; NULL if the file is written */
+	unsigned char *row;             /* row 0 as it is in the file, which tells models apart; NULL as tokens */
 };
 /* false: path cannot be read, or is something else. A pipe is read up to its first window; one that is something else
  * is an error, as its first bytes are gone. */
