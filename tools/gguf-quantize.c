@@ -254,8 +254,6 @@ static void write_shards(const struct run *r, const struct ggu_meta *meta, const
 
 static void check_options(const char *in)
 {
-	if (o.json && !o.dry_run && (!o.out || strcmp(o.out, "-") == 0))
-		msg_die("--json writes to standard output, where the model goes: give -o FILE");
 	if (o.plan && strcmp(o.plan, "-") == 0 && strcmp(in, "-") == 0)
 		msg_die("the plan and the model cannot both be standard input");
 	if (o.plan && o.calibrate && strcmp(o.plan, "-") == 0 && strcmp(o.calibrate, "-") == 0)
@@ -273,6 +271,14 @@ static void check_options(const char *in)
 	if (o.shards && o.part.n) msg_die("--shards and --part cannot be combined");
 	if ((o.shards || o.part.n) && !o.dry_run && !shard_prefix(o.out))
 		msg_die("no output name given: use -o PREFIX for shards PREFIX-00001-of-0000N.gguf");
+}
+
+static struct out *open_output(void)
+{
+	struct out *out = out_open(o.out, true);
+	if (o.json && out_fd(out) == 1)
+		msg_die("--json writes to standard output, where the model goes: give -o FILE");
+	return out;
 }
 
 /* --calibrate: what is used in products is made before the file is written. */
@@ -313,7 +319,7 @@ int main(int argc, char **argv)
 	check_options(in);
 	n_shards = o.part.n ? o.part.n : (uint32_t)o.shards;
 	if (o.json) list = json_array();
-	if (!o.dry_run && !n_shards) out = out_open(o.out, true);
+	if (!o.dry_run && !n_shards) out = open_output();
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter((const char *[]){ in, o.imatrix, o.plan, o.calibrate }, 4, o.out);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err) != GGU_OK) msg_die_error(o.imatrix, &err);

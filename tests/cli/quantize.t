@@ -124,6 +124,11 @@ if [ -c /dev/full ]; then is "a full disk is reported with the output's name" "$
 not_ok "onto its input, redirected" 2 sh -c 'gguf-quantize -o m.gguf Q4_K_M <m.gguf'
 not_ok "onto its plan" 2 $q -o plan.yaml --plan plan.yaml m.gguf
 not_ok "json and the model on standard output" 2 $q --json Q4_K_M m.gguf
+for out in - /dev/stdout both; do
+	is "... named $out" "$($q --json -o $out Q4_K_M m.gguf 2>&1 >both; wc -c <both | tr -d ' ')" \
+		"gguf-quantize: --json writes to standard output, where the model goes: give -o FILE
+0"
+done
 printf '%s\n' '- {tensor: nothing.weight, type: q6_K}' >bad.yaml
 not_ok "plan with a tensor that is not there" 2 $q --plan bad.yaml -o x.gguf m.gguf
 is "a pattern that matches nothing is reported" "$($q -n --tensor-type 'ffn_dwon=q6_K' --tensor-type 'ffn_up=q6_K' \
