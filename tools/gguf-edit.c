@@ -107,9 +107,11 @@ static char *part(const struct edit *e, const char **rest)
 	return copy_of(e->arg, (size_t)(eq - e->arg));
 }
 
-/* Files are read before the sandbox is entered: they may be anywhere, and a shell's <(...) is in no folder. */
-static void read_files(void)
+/* Files are read before the sandbox is entered: they may be anywhere, and a shell's <(...) is in no folder. Standard
+ * input can be one of them, or the model. */
+static void read_files(const char *model)
 {
+	bool taken = !strcmp(model, "-");
 	for (size_t i = 0; i < edits.n; i++) {
 		struct edit *e = edits.v + i;
 		const char *type, *path;
@@ -117,6 +119,12 @@ static void read_files(void)
 		if (*e->kind != SET_FILE) continue;
 		key = part(e, &type);
 		type_bytes(e, key, type, &path);
+		if (!strcmp(path, "-")) {
+			if (taken)
+				msg_die("--set-file %s: standard input is already read for %s", key,
+					strcmp(model, "-") ? "another key" : "the model");
+			taken = true;
+		}
 		e->text = load_text(path, LOAD_SMALL, &e->n);
 		free(key);
 	}
@@ -477,7 +485,7 @@ int main(int argc, char **argv)
 	if (o.in_place && !strcmp(name, "-")) msg_die("-I needs a file: standard input cannot be changed");
 	if (o.reserve > MAX_ROOM)
 		msg_die("--reserve expects at most %s: all programs read the header", msg_bytes(MAX_ROOM));
-	read_files();
+	read_files(name);
 	if (o.in_place) edit_in_place(name);
 	else edit_copy(name);
 	for (size_t i = 0; i < edits.n; i++) free(edits.v[i].text);
