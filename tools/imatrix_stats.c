@@ -219,8 +219,10 @@ static void print_text(const struct imatrix *im, const char *path, const struct 
 {
 	char *shown = text_mask(path, strlen(path));
 	int wide = 6;
-	printf("%s: %zu tensors, %llu chunk%s of %llu tokens", shown, n, (unsigned long long)imatrix_chunks(im),
-		imatrix_chunks(im) == 1 ? "" : "s", (unsigned long long)imatrix_chunk_tokens(im));
+	printf("%s: %zu tensors, %llu chunk%s", shown, n, (unsigned long long)imatrix_chunks(im),
+		imatrix_chunks(im) == 1 ? "" : "s");
+	if (imatrix_chunk_tokens(im))           /* which the old form does not have */
+		printf(" of %llu tokens", (unsigned long long)imatrix_chunk_tokens(im));
 	free(shown);
 	for (size_t i = 0; i < imatrix_n_datasets(im); i++) {
 		shown = text_mask(imatrix_dataset(im, i), strlen(imatrix_dataset(im, i)));

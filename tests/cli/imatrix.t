@@ -142,6 +142,8 @@ is "... and for each layer" "$(grep -cE '^ +[0-5]  ' stats)" 6
 ok "--stats --json" gguf-imatrix --stats --json -o json a.gguf
 is "... an object for each tensor" "$(grep -c '"entropy_bits"' json)" 42
 ok "--stats of the old form" sh -c 'gguf-imatrix --stats - <a.dat'
+is "... says nothing of tokens, which it does not count" "$(gguf-imatrix --stats a.dat | head -1 | sed 's/.*, //')" \
+	"12 chunks of $(gguf-imatrix --stats a.gguf | head -1 | sed 's/.* of //')"
 
 norm=$(gguf-info --json m.gguf | jq '.data_offset + (.tensors[] | select(.name == "blk.2.attn_norm.weight").offset)')
 cp m.gguf nan.model
