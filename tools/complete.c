@@ -13,12 +13,12 @@ enum follow { FOLLOW_NOTHING, FOLLOW_FILES, FOLLOW_RECIPES };
 
 /* Names of arguments that are files; they may be parts of a choice, as in MODEL|DIR. */
 static const char *const file_args[] = { "FILE", "MODEL", "DIR", "YAML", "JSON", "MANIFEST", "LOGITS", "IMATRIX",
-	"PREFIX", "TEXT" };
+	"PREFIX", "TEXT", "SHARD" };
 
 static enum follow follow_of(const struct opt *o)
 {
 	const char *last = strrchr(o->arg, '=');
-	if (strstr(o->arg, "TYPE") || !strcmp(last ? last + 1 : o->arg, "T")) return FOLLOW_RECIPES;
+	if (!strcmp(o->arg, "TYPE") || !strcmp(last ? last + 1 : o->arg, "T")) return FOLLOW_RECIPES;
 	for (size_t i = 0; i < sizeof file_args/sizeof *file_args; i++)
 		if (strstr(o->arg, file_args[i])) return FOLLOW_FILES;
 	return FOLLOW_NOTHING;

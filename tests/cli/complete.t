@@ -32,7 +32,11 @@ if command -v bash >/dev/null; then
 	is "bash: a type" "$(words gguf-quantize --output-tensor-type IQ4)" "IQ4_NL IQ4_XS"
 	is "bash: a type after =" "$(words gguf-quantize --output-tensor-type = IQ4)" "IQ4_NL IQ4_XS"
 	is "bash: a file" "$(words gguf-quantize -i one)" one.gguf
+	is "bash: a shard" "$(words gguf-split --like one)" one.gguf
+	is "bash: a file behind a key and its type" "$(words gguf-edit --set-file one)" one.gguf
 	is "bash: nothing for a number" "$(words gguf-quantize -j 1)" ""
+	is "bash: no recipe for the value of a key" "$(words gguf-edit --set IQ4)" ""
+	is "bash: no recipe where a size comes first" "$(words gguf-bench --synthetic IQ4)" ""
 	is "bash: an operand is a file or a recipe" "$(words gguf-quantize IQ4)" "IQ4_NL IQ4_XS"
 	is "bash: an operand that is a file" "$(words gguf-info tw)" two.txt
 else skip "bash completions" "no bash here"; fi
