@@ -263,10 +263,13 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
 	const enum mul_kind kind = mul_kind_of(m->type);
+	if (m->n_in == 0) {             /* results are stored with the last columns, of which there are none */
+		for (size_t t = t0; t < t0 + n_t; t++) memset(m->y + t*m->y_stride + o0, 0, n_o*sizeof *m->y);
+		return;
+	}
 	if (mul_few(mul_block(kind), m->n_tokens)) {
 		mul_row->mul(m, kind, t0, n_t, o0, n_o, work);
 		return;
 	}
-	for (size_t t = t0; m->n_in == 0 && t < t0 + n_t; t++) memset(m->y + t*m->y_stride + o0, 0, n_o*sizeof *m->y);
 	for (size_t t = 0; t < n_t; t += TOKENS) panels(m, t0 + t, size_least(n_t - t, TOKENS), o0, n_o, work);
 }
