@@ -49,7 +49,7 @@ struct quant_objective quant_objective_default(uint32_t type, bool weighed)
 	return (struct quant_objective){ 0.22f, 0, 0 };
 }
 
-/* The factor that brings the mean importance of a row to 1; 0 if the mean is too small. */
+/* The factor that brings the mean importance of a row to 1, at most 1e38; 0 if no importance is above 0. */
 static float importance_gain(const float *importance, size_t cols)
 {
 	double s = 0, g;
