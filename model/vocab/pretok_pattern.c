@@ -9,6 +9,7 @@
  *   [^ab[^cd]]  (?:(?!(?:[ab]|[^cd]))(?s:.)) */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "pretok_internal.h"
 
 enum { MAX_DEPTH = 16 };
@@ -19,6 +20,9 @@ enum { MAX_DEPTH = 16 };
 #define SPACE "\\p{Zs}\\t-\\r\\x{85}\\p{Z}"
 #define WORD PRETOK_WORD
 #define HEX "0-9a-fA-F"
+/* PCRE's [:punct:] has no symbols but those of ASCII. */
+#define PUNCT "\\p{P}\\p{S}"
+#define BLANK "\\p{Zs}\\t-\\t"
 
 /* What replaces the escape of this letter; in_class: between brackets. NULL: PCRE's own is right. */
 static const char *escape(char letter, bool in_class)
@@ -95,6 +99,22 @@ static void put_escape(struct class *c, const char *p)
 	} else put(&c->plain, other);
 }
 
+/* Writes a class of POSIX, such as [:punct:] or [:^punct:], p[n]. */
+static void put_posix(struct class *c, const char *p, size_t n)
+{
+	static const struct { const char *name, *inside; } own[] = { { "punct:]", PUNCT }, { "space:]", SPACE },
+		{ "blank:]", BLANK }, { "word:]", WORD } };
+	const bool negated = p[2] == '^';
+	size_t i = 0;
+	while (i < sizeof own/sizeof *own && !text_starts(p + 2 + negated, own[i].name)) i++;
+	if (i == sizeof own/sizeof *own) buf_put(&c->plain, p, n);
+	else if (negated) {
+		put(&c->others, "|[^");
+		put(&c->others, own[i].inside);
+		put(&c->others, "]");
+	} else put(&c->plain, own[i].inside);
+}
+
 static const char *read_class(const char *p, struct class *c, int depth);
 static const char *read_inner(const char *p, struct class *c, int depth)
 {
@@ -117,19 +137,20 @@ static const char *read_class(const char *p, struct class *c, int depth)
 	p += c->negated;
 	for (begin = p; p && *p && (*p != ']' || p == begin); ) {
 		const char *posix = *p == '[' && p[1] == ':' ? strstr(p, ":]") : NULL;
-		size_t n = posix ? (size_t)(posix + 2 - p) : 1;
 		if (*p == '\\' && p[1]) {
 			put_escape(c, p);
 			p += 2;
 		} else if (*p == '&' && p[1] == '&') {
 			end_side(c);
 			p += 2;
-		} else if (*p == '[' && !posix) p = read_inner(p + 1, c, depth + 1);
+		} else if (posix) {
+			put_posix(c, p, (size_t)(posix + 2 - p));
+			p = posix + 2;
+		} else if (*p == '[') p = read_inner(p + 1, c, depth + 1);
 		else {
 			/* a bracket that stands for itself */
 			if (*p == ']') put(&c->plain, "\\");
-			buf_put(&c->plain, p, n);
-			p += n;
+			buf_put(&c->plain, p++, 1);
 		}
 	}
 	return p && *p ? p + 1 : NULL;

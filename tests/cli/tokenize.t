@@ -119,6 +119,10 @@ is "... negated" "$(words "$(split '[^ab&&b]')" bab)" "2 2"
 is "a negated class in a class" "$(words "$(split '[a[^ab]]')" "b$mark")" "2 2"
 is "... negated" "$(words "$(split '[^b[^ab]]')" bab)" "2 2"
 is "\\W in a class" "$(words "$(split '[\\W]')" 'a b')" "1 2"
+is "[:punct:] has symbols" "$(words "$(split '[[:punct:]]')" 'a\302\242b')" "1 2"
+is "... and [:^punct:] has none" "$(words "$(split '[[:^punct:]]')" 'b\302\242')" "0"
+is "[:space:] lacks the vowel separator" "$(words "$(split '[[:space:]]')" "$mark")" "1 4 5"
+is "[:word:] has marks" "$(words "$(split '[[:word:]]+')" 'ae\314\201b')" ""
 words "$(split '[[[[[[[[[[[[[[[[[[a]]]]]]]]]]]]]]]]]]')" a >"$TMP/message" 2>&1
 ok "a deep class is refused" grep -q 'pattern: a class does not end, or is nested too deeply' "$TMP/message"
 is "an accent belongs to the word, a fraction does not" \
