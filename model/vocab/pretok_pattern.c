@@ -23,6 +23,9 @@ enum { MAX_DEPTH = 16 };
 /* PCRE's [:punct:] has no symbols but those of ASCII. */
 #define PUNCT "\\p{P}\\p{S}"
 #define BLANK "\\p{Zs}\\t-\\t"
+/* \b: where a run of \w begins or ends; to it, but not to \w, fractions and raised digits of Latin-1 are words */
+#define EDGED "[" WORD "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}]"
+#define EDGE "(?:(?<=" EDGED ")(?!" EDGED ")|(?<!" EDGED ")(?=" EDGED "))"
 
 /* What replaces the escape of this letter; in_class: between brackets. NULL: PCRE's own is right. */
 static const char *escape(char letter, bool in_class)
@@ -34,6 +37,8 @@ static const char *escape(char letter, bool in_class)
 	case 'W': return "[^" WORD "]";
 	case 'h': return in_class ? HEX : "[" HEX "]";
 	case 'H': return "[^" HEX "]";
+	case 'b': return in_class ? NULL : EDGE;
+	case 'B': return in_class ? NULL : "(?!" EDGE ")";
 	default: return NULL;
 	}
 }

@@ -123,6 +123,10 @@ is "[:punct:] has symbols" "$(words "$(split '[[:punct:]]')" 'a\302\242b')" "1 2
 is "... and [:^punct:] has none" "$(words "$(split '[[:^punct:]]')" 'b\302\242')" "0"
 is "[:space:] lacks the vowel separator" "$(words "$(split '[[:space:]]')" "$mark")" "1 4 5"
 is "[:word:] has marks" "$(words "$(split '[[:word:]]+')" 'ae\314\201b')" ""
+is "no word ends before an accent" "$(words "$(split 'e\\b')" 'e\314\201')" "6"
+is "... and one goes on there" "$(words "$(split 'e\\B')" 'e\314\201')" "0"
+is "nor does one end before a fraction" "$(words "$(split 'a\\b')" 'a\302\275')" "0"
+is "a word ends at its end" "$(words "$(split '\\ba\\b')" a)" ""
 words "$(split '[[[[[[[[[[[[[[[[[[a]]]]]]]]]]]]]]]]]]')" a >"$TMP/message" 2>&1
 ok "a deep class is refused" grep -q 'pattern: a class does not end, or is nested too deeply' "$TMP/message"
 is "an accent belongs to the word, a fraction does not" \
