@@ -242,14 +242,14 @@ for base in "" "--base m.gguf"; do
 done
 is "parts with a gap: what is missing is said" "$(gguf-perplexity --merge part-a part-c 2>&1)" \
 	"gguf-perplexity: part-c begins with window 4, but those before it end before window 3"
-for m in m f; do gguf-perplexity -q -m $m.gguf --ctx 32 --chunks 7 --save-logits of-$m text >/dev/null; done
+for m in m q; do gguf-perplexity -q -m $m.gguf --ctx 32 --chunks 7 --save-logits of-$m text >/dev/null; done
 part() { gguf-perplexity -q -m q.gguf --ctx 32 --partial --base "$@" text; }
-part of-m --chunks 7 >whole
+part of-m --chunks 7 >together
 part of-m --chunks 3 >part-a
 part of-m --from 3 --chunks 4 >part-b
-part of-f --from 3 --chunks 4 >part-d
+part of-q --from 3 --chunks 4 >part-d
 is "parts beside saved logits: the numbers of one run" "$(gguf-perplexity --merge --partial part-b part-a)" \
-	"$(cat whole)"
+	"$(cat together)"
 for at in "--chunks 3" "--from 3 --chunks 4"; do
 	# shellcheck disable=SC2086
 	is "... the same from a pipe, $at" "$(cat of-m | part /dev/stdin $at)" "$(part of-m $at)"
