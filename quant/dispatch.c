@@ -135,6 +135,12 @@ size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in)
 		: mul_act_bytes(block_of(form), n_tokens, n_in);
 	return size_up(bytes, 64);
 }
+size_t quant_act_most_bytes(enum quant_act form, size_t n_tokens, size_t n_in)
+{
+	const size_t all = quant_act_bytes(form, n_tokens, n_in);
+	if (form == QUANT_ACT_FLOAT) return all;
+	return size_most(all, quant_act_bytes(form, size_least(n_tokens, mul_most_few(block_of(form))), n_in));
+}
 size_t quant_act_step(enum quant_act form)
 {
 	return form == QUANT_ACT_FLOAT ? quant_float_table->tokens : mul_act_step(block_of(form));

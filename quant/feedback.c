@@ -305,7 +305,7 @@ struct work { float *rest, *target, *weight; double *error; void *act, *mul; };
 static size_t work_bytes(const struct quant_feedback *q, size_t rows, struct work *w, char *base)
 {
 	const size_t exact = quant_act_bytes(quant_act_of(GGU_TYPE_F32), rows, q->block),
-		codes = quant_act_bytes(quant_act_of(CODES), rows, (q->block + 31)/32*32);
+		codes = quant_act_most_bytes(quant_act_of(CODES), rows, (q->block + 31)/32*32);
 	const size_t part[] = { rows*q->n*sizeof(float), rows*GROUP*sizeof(float), q->n*sizeof(float),
 		rows*sizeof(double),
 		exact > codes ? exact : codes, quant_mul_work_bytes() };

@@ -32,7 +32,8 @@ bool mul_rows_to_first_cache = false;
 size_t mul_work_bytes(void) { return sizeof(struct work); }
 
 static const struct panel_table *panel_of(size_t block) { return block == 32 ? mul_panel_32 : mul_panel_256; }
-bool mul_few(size_t block, size_t n_tokens) { return n_tokens <= panel_of(block)->few; }
+size_t mul_most_few(size_t block) { return panel_of(block)->few; }
+bool mul_few(size_t block, size_t n_tokens) { return n_tokens <= mul_most_few(block); }
 size_t mul_act_step(size_t block) { return panel_of(block)->tokens; }
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 {

@@ -157,7 +157,7 @@ void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in,
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
 size_t mul_work_bytes(void);
 enum mul_kind mul_kind_of(uint32_t type);
-/* Are tokens so few that row products are used, not panels? */
+size_t mul_most_few(size_t block);      /* the most tokens for which row products are used, not panels */
 bool mul_few(size_t block, size_t n_tokens);
 
 static inline size_t mul_block(enum mul_kind k) { return k < MUL_256 ? 32 : 256; }

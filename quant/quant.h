@@ -83,6 +83,8 @@ enum quant_act quant_act_of(uint32_t type);
 /* A packing holds n_tokens rows of n_in activations, n_in a multiple of the weights' block (floats: any number). It is
  * opaque; its layout depends on the selected instance and on n_tokens. Its address must be a multiple of 64. */
 size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in);
+/* Enough for any number of tokens up to n_tokens: a few can take more bytes than some more do. */
+size_t quant_act_most_bytes(enum quant_act form, size_t n_tokens, size_t n_in);
 /* Threads may pack tokens independently if each call starts at a multiple of this many. All steps divide
  * QUANT_ACT_STEPS. */
 enum { QUANT_ACT_STEPS = 48 };

@@ -196,7 +196,8 @@ static void make_rows(struct run *r, const struct input *in, size_t t0, size_t n
 void input_plan(struct plan *p, struct input *in, unsigned forms)
 {
 	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
-		if (forms & 1u << f) in->act[f] = plan_take(p, quant_act_bytes((enum quant_act)f, in->n, in->n_in));
+		if (forms & 1u << f)
+			in->act[f] = plan_take(p, quant_act_most_bytes((enum quant_act)f, in->n, in->n_in));
 }
 
 /* The rows of several inputs, cut into tasks, one input after the other. */

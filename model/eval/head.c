@@ -105,7 +105,7 @@ static char *room(struct work *w, size_t n, struct ggu_error *err)
 }
 static size_t act_bytes(const struct weight *w, size_t n)
 {
-	return size_up(quant_act_bytes(quant_act_of(w->type), n, w->n_in), 64);
+	return size_up(quant_act_most_bytes(quant_act_of(w->type), n, w->n_in), 64);
 }
 
 enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx,

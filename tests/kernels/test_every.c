@@ -9,6 +9,7 @@
  * numbers of outputs around the edges of tiles and with several blocks; SANITIZED: every seventh of each. */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/size.h"
 #include "../../libgguf/types.h"
 #include "../../quant/quant.h"
 #include "../lib/kerntest.h"
@@ -119,6 +120,23 @@ static void every_token_count(enum quant_act form, size_t n_out, size_t n_in)
 	}
 	family_free(&f);
 }
+/* What is planned for a batch is used for smaller ones, too. */
+static void fewer_tokens_fit(enum quant_act form)
+{
+	const size_t n_in = 2*longest_of(form);
+	for (const char *const *isa = quant_available(); *isa; isa++) {
+		size_t most = 0;
+		kt_name("%s %s: room for a number of tokens is enough for fewer", form_name[form], *isa);
+		quant_select(*isa, NULL);
+		for (size_t n = 1; n <= MOST_TOKENS && !kt_failed(); n++) {
+			most = size_most(most, quant_act_bytes(form, n, n_in));
+			if (quant_act_most_bytes(form, n, n_in) < most)
+				kt_fail("%zu tokens: %zu bytes, but fewer take %zu", n,
+					quant_act_most_bytes(form, n, n_in), most);
+		}
+		kt_result();
+	}
+}
 static void every_column_count(enum quant_act form)
 {
 	const size_t step = form == QUANT_ACT_FLOAT ? 691 : unit_of(form);
@@ -165,6 +183,7 @@ int main(int argc, char **argv)
 	if (getenv("SANITIZED")) every = 7;
 	for (enum quant_act form = QUANT_ACT_FLOAT; form <= QUANT_ACT_256; form++) {
 		every_token_count(form, 2, longest_of(form));
+		fewer_tokens_fit(form);
 		every_column_count(form);
 		every_cut(form);
 		if (how && !strcmp(how, "long")) long_way(form);
