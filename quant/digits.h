@@ -10,9 +10,9 @@
  * An activation's 12 bits are two digits, x = 64*high + low, -32 <= low < 32, |high| <= 32, so that bytes are
  * multiplied with bytes: a product of unsigned and signed bytes takes the weights' codes as they come out of a mask and
  * a shift. Signed codes are biased; what the bias adds is known from sums of activations. Pairs of products of a byte
- * and a digit, and twice that, fit 16 bits: 4*255*32 = 32640. In ORDER_FOURTHS, whose codes are below 32, x = 256*high
- * + low, -128 <= low < 128: eight products fit 16 bits, 8*31*128 = 31744, and a scale's byte times 256 is that byte in
- * another place.
+ * and a digit, and twice that, fit 16 bits: 4*255*32 = 32640. In ORDER_FOURTHS and ORDER_FOURTH_EIGHTS, whose codes
+ * are below 32, x = 256*high + low, -128 <= low < 128: eight products fit 16 bits, 8*31*128 = 31744, and a scale's byte
+ * times 256 is that byte in another place.
  *
  *   A strip of 256 columns, for super-blocks:     high[256] low[256], in each of the orders in which types have
  *                                                 their codes (enum digits_order); the rest of struct strip256
@@ -20,8 +20,8 @@
  *
  * Some rows (8 or 16) are processed side by side. Super-blocks are processed row by row: a block's columns fill
  * registers, and leave a few lanes that add up to its sum. In blocks of 32, each lane of a register is a row, so sums
- * are complete as they come (digits_units.h; for AVX2 digits_eights.h adds up a few lanes). The sums stay in memory
- * until some columns of all rows are done; then they are settled for all rows at once. */
+ * are complete as they come (digits_units.h). AVX2 multiplies these blocks without digits, as words (digits_words.h).
+ * The sums stay in memory until some columns of all rows are done; then they are settled for all rows at once. */
 #ifndef QUANT_DIGITS_H
 #define QUANT_DIGITS_H
 #include "mul.h"
@@ -39,12 +39,15 @@ enum {
  *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
  *   PAIRS     0 2 4 6    1 3 5 7    8 10 12 14  9 11 13 15    IQ4_XS, k and k + 16
  *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q3_K, Q6_K: k, k + 32, k + 64, k + 96
+ * FOURTH_EIGHTS is FOURTHS with the first halves of four sixteens before the second ones, and those 8 apart side by
+ *   side, for registers of 32 bytes
  * EIGHTS is HALVES with the first halves of four sixteens before the second ones, and those 8 apart side by side, for
- *   Q3_K and Q6_K in registers of 32 bytes: two of them, half a lane to a sixteen, then have the same scales
- * LANES is HALVES with the fours of columns at the same place of four sixteens exchanged, for Q2_K and AVX-512's Q3_K:
- *   a lane of 32 bits is then one sixteen, with four columns in each register */
+ *   Q6_K in registers of 32 bytes: two of them, half a lane to a sixteen, then have the same scales
+ * LANES is HALVES with the fours of columns at the same place of four sixteens exchanged, for Q2_K and Q3_K: a lane of
+ *   32 bits is then one sixteen, with four columns in each register */
 enum digits_order {
-	ORDER_PLAIN, ORDER_FOURTHS, ORDER_PAIRS, ORDER_HALVES, ORDER_EIGHTS, ORDER_LANES, DIGITS_ORDERS
+	ORDER_PLAIN, ORDER_FOURTHS, ORDER_FOURTH_EIGHTS, ORDER_PAIRS, ORDER_HALVES, ORDER_EIGHTS, ORDER_LANES,
+	DIGITS_ORDERS
 };
 struct strip256 {
 	_Alignas(64) struct digits { int8_t high[256], low[256]; } in[DIGITS_ORDERS];
@@ -52,11 +55,13 @@ struct strip256 {
 	int16_t first[8], second[8];    /* the same, of the even ones and the odd ones */
 	int8_t sum_high[16], sum_low[16];       /* sum as 256*high + low */
 	_Alignas(32) int32_t sum128[8]; /* of 32, times 128 */
+	_Alignas(64) int16_t words[16][16];     /* IQ4_XS's, for registers of 32 bytes: see i_iq4_xs */
 	_Alignas(64) int16_t thirds[5][64];     /* TQ1_0's, for registers of 32 bytes: see tq1_0_sums */
 	int32_t less4[16]; /* -4 times sum by lanes of ORDER_LANES, -64 in the last two of every four */
 	float d;
 };
 struct strip32 {
+	_Alignas(32) int16_t words[4][8];       /* of the first sixteen, the even ones and the odd ones; the others' */
 	int8_t high[32], low[32];
 	int32_t sum[2], all;            /* of 16, of 32 */
 	float all_float, d;

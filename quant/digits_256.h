@@ -16,19 +16,32 @@ INLINE c64 c_four_times(const void *p) { return (c64){ y_twice(p), y_twice(p) };
 INLINE c64 y_eights(__m256i a, __m256i b) { return (c64){ _mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b) }; }
 INLINE c64 c_both(const void *p, const void *q) { return y_eights(y_load(p), y_load(q)); }
 /* 32 bytes at p, and the same moved right by four */
-INLINE c64 c_nibbles(const void *p) { return y_eights(y_load(p), _mm256_srli_epi16(y_load(p), 4)); }
-/* Of four times 32 bytes, the first sixteens and the second sixteens */
+INLINE c64 c_nibbles(const void *p) { return (c64){ y_load(p), _mm256_srli_epi16(y_load(p), 4) }; }
+/* Of four times 32 bytes, the first sixteens and the second sixteens, in ORDER_FOURTH_EIGHTS */
+#define ORDER_CHAINS ORDER_FOURTH_EIGHTS
 INLINE void c_fourths(const void *from, c64 *first, c64 *second)
 {
 	const char *p = from;
-	*first = (c64){ y_two(p, p + 32), y_two(p + 64, p + 96) };
-	*second = (c64){ y_two(p + 16, p + 48), y_two(p + 80, p + 112) };
+	*first = y_eights(y_two(p, p + 32), y_two(p + 64, p + 96));
+	*second = y_eights(y_two(p + 16, p + 48), y_two(p + 80, p + 112));
 }
-/* 16 bytes four times: of quarter q bit 2*q at 4, bit 2*q + 1 at 5 */
-INLINE c64 c_fifths(const void *p)
+INLINE c64 c_look(c64 table, c64 c)
 {
-	return (c64){ _mm256_sllv_epi32(y_twice(p), _mm256_setr_epi32(4, 4, 4, 4, 2, 2, 2, 2)),
-		_mm256_srlv_epi32(y_twice(p), _mm256_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2)) };
+	return (c64){ _mm256_shuffle_epi8(table.a, c.a), _mm256_shuffle_epi8(table.b, c.b) };
+}
+/* 16 bytes four times, in the same order: 16 times bit 2*q of quarter q, and bit 2*q + 1. The lower half of a byte has
+ * those of quarters 0 and 1, the upper half those of 2 and 3. */
+INLINE void c_fifths(const void *p, c64 *even, c64 *odd)
+{
+	const __m256i x = y_twice(p), lower = _mm256_and_si256(x, y_bytes(15)),
+		upper = _mm256_and_si256(_mm256_srli_epi16(x, 4), y_bytes(15)),
+		e = _mm256_setr_epi32(0x10001000, 0x10001000, 0x10001000, 0x10001000,
+			0, 0x10101010, 0, 0x10101010),
+		o = _mm256_setr_epi32(0x10100000, 0x10100000, 0x10100000, 0x10100000,
+			0, 0, 0x10101010, 0x10101010);
+	const c64 k = y_eights(lower, upper);
+	*even = c_look((c64){ e, e }, k);
+	*odd = c_look((c64){ o, o }, k);
 }
 INLINE __m256i y_move(__m256i a, int n)
 {
@@ -46,10 +59,6 @@ INLINE c64 c_or(c64 a, c64 b) { return (c64){ _mm256_or_si256(a.a, b.a), _mm256_
 /* (a & of_a) | b, and (a & of_a) | (b & of_b) */
 INLINE c64 c_join(c64 a, int of_a, c64 b) { return c_or(c_and(a, of_a), b); }
 INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b) { return c_join(a, of_a, c_and(b, of_b)); }
-INLINE c64 c_look(c64 table, c64 c)
-{
-	return (c64){ _mm256_shuffle_epi8(table.a, c.a), _mm256_shuffle_epi8(table.b, c.b) };
-}
 /* The levels of the lower halves of bytes, ignoring the upper halves */
 INLINE c64 c_level(__m128i table, c64 c)
 {
@@ -87,63 +96,92 @@ INLINE __m256i i_scales(__m128i sc)
 		13, 15)));
 }
 INLINE __m256i i_sums(const struct strip256 *x) { return _mm256_load_si256((const void *)x->first); }
-/* The sums of codes in ORDER_EIGHTS times those scales, in eight lanes; sc2 for c[2] and c[3] */
-INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc, __m256i sc2)
+/* The sums of codes in ORDER_EIGHTS times those scales, in eight lanes */
+INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc)
 {
 	const long long first = 0x0100010001000100, second = 0x0908090809080908;
 	const __m256i at = _mm256_setr_epi64x(first, second, first, second);
 	isum s[2] = { i_zero(), i_zero() };
 	UNROLL for (int i = 0; i < 4; i++)
 		i_chain(s, c[i].a, c[i].b, high.x + 64*i, low.x + 64*i, 32,
-			_mm256_shuffle_epi8(i < 2 ? sc : sc2, _mm256_add_epi8(at, y_bytes(2*i))));
+			_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(2*i))));
 	return i_value(s[0], s[1]);
 }
-/* The sums of c[0] and c[1], and of c[2] and c[3], times four integers each, in eight lanes */
-INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
+/* Codes times digits at x and after it, in words: four registers at places `next` apart */
+INLINE __m256i i_four(__m256i a, __m256i b, __m256i c, __m256i d, const int8_t *x, int next)
 {
-	const __m256i words = _mm256_setr_epi64x(0x0100010001000100, 0x0100010001000100, 0x0504050405040504,
-			0x0504050405040504);
-	isum s[2] = { i_zero(), i_zero() };
-	UNROLL for (int i = 0; i < 2; i++, c += 2, high.x += 128, low.x += 128) {
-		__m256i four = i ? _mm256_permute4x64_epi64(sc, 0xee) : _mm256_permute4x64_epi64(sc, 0x44);
-		i_chain(s, c[0].a, c[1].a, high.x, low.x, 64, _mm256_shuffle_epi8(four, words));
-		i_chain(s, c[0].b, c[1].b, high.x + 32, low.x + 32, 64,
-			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_bytes(8))));
-	}
-	return i_value(s[0], s[1]);
+	return _mm256_add_epi16(i_two(a, b, x, next), i_two(c, d, x + 2*next, next));
 }
-/* The same times bytes, with digits of ORDER_FOURTHS */
+/* The sums of c[0] and c[1], and of c[2] and c[3], times four bytes each, in eight lanes, with digits of
+ * ORDER_FOURTH_EIGHTS: each of four registers has eight codes of a sub-block. */
 INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint8_t *sc)
 {
-	const __m256i four = y_twice(sc), words = _mm256_setr_epi32((int)0x80008000, (int)0x80008000, (int)0x80008000,
-			(int)0x80008000, (int)0x80018001, (int)0x80018001, (int)0x80018001, (int)0x80018001);
+	const __m256i four = y_twice(sc), words = _mm256_setr_epi32((int)0x80008000, (int)0x80008000, (int)0x80028002,
+			(int)0x80028002, (int)0x80018001, (int)0x80018001, (int)0x80038003, (int)0x80038003);
 	isum s[2] = { i_zero(), i_zero() };
-	UNROLL for (int i = 0; i < 2; i++, c += 2, high.x += 128, low.x += 128) {
-		i_chain(s, c[0].a, c[1].a, high.x, low.x, 64,
-			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_bytes(4*i))));
-		i_chain(s, c[0].b, c[1].b, high.x + 32, low.x + 32, 64,
-			_mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_bytes(4*i + 2))));
+	UNROLL for (int i = 0; i < 2; i++) {
+		const __m256i f = _mm256_shuffle_epi8(four, _mm256_add_epi8(words, y_bytes(4*i)));
+		const c64 u = c[2*i], v = c[2*i + 1];
+		s[0] = i_madd(s[0], i_four(u.a, u.b, v.a, v.b, high.x + 128*i, 32), f);
+		s[1] = i_madd(s[1], i_four(u.a, u.b, v.a, v.b, low.x + 128*i, 32), f);
 	}
 	return _mm256_add_epi32(_mm256_slli_epi32(s[0], 8), s[1]);
 }
-/* ---- Q2_K: for one token, lanes are sixteens, whose codes stay where their bits are. For more tokens, code times
- * scale is looked up in a table for each sixteen bytes, so that no sum needs scaling. ---- */
 
-#define ORDER_Q2_K(n_tokens) ((n_tokens) == 1 ? ORDER_LANES : ORDER_HALVES)
-/* c[i] has the i-th four bytes of each half in all its lanes, of which each keeps two bits; a: the first 128 columns */
-INLINE void q2_k_lanes(const struct q2_k *b, c64 *c)
+/* ---- Q3_K, and Q2_K for one token, in ORDER_LANES: a lane is a sixteen, and four registers have its codes. a: of the
+ * first 128 columns, b: of the others. For more tokens, Q2_K's code times scale is looked up in a table for each
+ * sixteen bytes, so that no sum needs scaling. ---- */
+
+/* The sums of codes of at most 112, of which words hold eight products, 8*112*32 = 28672, times words of scales */
+INLINE __m256i i_lanes(const c64 *c, digits256 high, digits256 low, __m256i first, __m256i second)
 {
-	const c64 x = c_load(b->qs);
-	const __m256i bits = _mm256_broadcastsi128_si256(_mm_setr_epi32(0x03030303, 0x0c0c0c0c, 0x30303030,
-		(int)0xc0c0c0c0));
-	c[0] = (c64){ _mm256_shuffle_epi32(x.a, 0x00), _mm256_shuffle_epi32(x.b, 0x00) };
-	c[1] = (c64){ _mm256_shuffle_epi32(x.a, 0x55), _mm256_shuffle_epi32(x.b, 0x55) };
-	c[2] = (c64){ _mm256_shuffle_epi32(x.a, 0xaa), _mm256_shuffle_epi32(x.b, 0xaa) };
-	c[3] = (c64){ _mm256_shuffle_epi32(x.a, 0xff), _mm256_shuffle_epi32(x.b, 0xff) };
+	isum s[2];
+	UNROLL for (int i = 0; i < 2; i++) {
+		const int8_t *x = i ? low.x : high.x;
+		s[i] = i_madd(i_zero(), i_four(c[0].a, c[1].a, c[2].a, c[3].a, x, 64), first);
+		s[i] = i_madd(s[i], i_four(c[0].b, c[1].b, c[2].b, c[3].b, x + 32, 64), second);
+	}
+	return i_value(s[0], s[1]);
+}
+/* even, odd: a byte's codes are two halves, with a bias of 4. Upper halves stay 16 times too large. */
+#define ORDER_Q3_K ORDER_LANES
+INLINE void c_threes(c64 even, c64 odd, c64 *c)
+{
+	const __m256i bits = y_each(_mm_setr_epi32(0x07070707, 0x07070707, 0x70707070, 0x70707070));
+	const c64 u = { _mm256_unpacklo_epi32(even.a, odd.a), _mm256_unpacklo_epi32(even.b, odd.b) },
+		v = { _mm256_unpackhi_epi32(even.a, odd.a), _mm256_unpackhi_epi32(even.b, odd.b) };
+	c[0] = (c64){ _mm256_shuffle_epi32(u.a, 0x44), _mm256_shuffle_epi32(u.b, 0x44) };
+	c[1] = (c64){ _mm256_shuffle_epi32(u.a, 0xee), _mm256_shuffle_epi32(u.b, 0xee) };
+	c[2] = (c64){ _mm256_shuffle_epi32(v.a, 0x44), _mm256_shuffle_epi32(v.b, 0x44) };
+	c[3] = (c64){ _mm256_shuffle_epi32(v.a, 0xee), _mm256_shuffle_epi32(v.b, 0xee) };
 	UNROLL for (int i = 0; i < 4; i++)
 		c[i] = (c64){ _mm256_and_si256(c[i].a, bits), _mm256_and_si256(c[i].b, bits) };
 }
-/* Words hold two registers' products of such codes, which are up to 192, with digits. */
+INLINE __m256i i_threes(const c64 *c, digits256 high, digits256 low, __m256i sc)
+{
+	const __m256i at = y_each(_mm_setr_epi32(0x01000100, 0x03020302, 0x05040504, 0x07060706)),
+		first = _mm256_shuffle_epi8(sc, at),
+		second = _mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(8)));
+	return _mm256_srav_epi32(i_lanes(c, high, low, first, second), y_each(_mm_setr_epi32(0, 0, 4, 4)));
+}
+#define ORDER_Q2_K(n_tokens) ((n_tokens) == 1 ? ORDER_LANES : ORDER_HALVES)
+/* Each lane keeps two bits; odd lanes are four times too large. */
+INLINE void q2_k_lanes(const struct q2_k *b, c64 *c)
+{
+	const __m256i x = y_load(b->qs), y = y_load(b->qs + 32),
+		bits = y_each(_mm_setr_epi32(0x03030303, 0x0c0c0c0c, 0x03030303, 0x0c0c0c0c));
+	const __m256 a = _mm256_castsi256_ps(x), up = _mm256_castsi256_ps(_mm256_srli_epi16(x, 4)),
+		b2 = _mm256_castsi256_ps(y), up2 = _mm256_castsi256_ps(_mm256_srli_epi16(y, 4));
+	const __m256 fours[4][2] = {
+		{ _mm256_shuffle_ps(a, up, 0x00), _mm256_shuffle_ps(b2, up2, 0x00) },
+		{ _mm256_shuffle_ps(a, up, 0x55), _mm256_shuffle_ps(b2, up2, 0x55) },
+		{ _mm256_shuffle_ps(a, up, 0xaa), _mm256_shuffle_ps(b2, up2, 0xaa) },
+		{ _mm256_shuffle_ps(a, up, 0xff), _mm256_shuffle_ps(b2, up2, 0xff) },
+	};
+	UNROLL for (int i = 0; i < 4; i++)
+		c[i] = (c64){ _mm256_and_si256(_mm256_castps_si256(fours[i][0]), bits),
+			_mm256_and_si256(_mm256_castps_si256(fours[i][1]), bits) };
+}
 INLINE __m256i q2_k_lanes_sum(const struct q2_k *b, const c64 *c, digits256 high, digits256 low)
 {
 	const __m256i at = _mm256_setr_epi32((int)0x80008000, (int)0x80028002, (int)0x80048004, (int)0x80068006,
@@ -151,12 +189,7 @@ INLINE __m256i q2_k_lanes_sum(const struct q2_k *b, const c64 *c, digits256 high
 		scales = _mm256_and_si256(y_twice(b->scales), y_bytes(15)),
 		first = _mm256_shuffle_epi8(scales, at),
 		second = _mm256_shuffle_epi8(scales, _mm256_add_epi8(at, y_bytes(8)));
-	isum s[2] = { i_zero(), i_zero() };
-	UNROLL for (int i = 0; i < 4; i += 2) {
-		i_chain(s, c[i].a, c[i + 1].a, high.x + 64*i, low.x + 64*i, 64, first);
-		i_chain(s, c[i].b, c[i + 1].b, high.x + 64*i + 32, low.x + 64*i + 32, 64, second);
-	}
-	return _mm256_srav_epi32(i_value(s[0], s[1]), _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+	return _mm256_srav_epi32(i_lanes(c, high, low, first, second), y_each(_mm_setr_epi32(0, 2, 0, 2)));
 }
 /* In each quarter a table for sixteens k and k + 2 of its four in ORDER_HALVES: at index i the first one's scale times
  * i, at 4*i the other's */
@@ -314,10 +347,34 @@ INLINE vi sums_at(const int32_t *p, size_t stride)
 {
 	return four(v_load(p), v_load(p + stride), v_load(p + 2*stride), v_load(p + 3*stride));
 }
+/* Signed bytes times activations: those of even bytes, and those of odd ones. The bytes are the upper halves of words,
+ * so sums are 256 times too large; those of 32 columns are at most 256*32*128*2032 < 2^31. */
+INLINE __m256i i_bytes(__m256i c, __m256i even, __m256i odd)
+{
+	const __m256i up = y_each(_mm_setr_epi8(-1, 0, -1, 2, -1, 4, -1, 6, -1, 8, -1, 10, -1, 12, -1, 14)),
+		upper = _mm256_set1_epi16((short)0xff00);
+	return i_madd(_mm256_madd_epi16(_mm256_shuffle_epi8(c, up), even), _mm256_and_si256(c, upper), odd);
+}
+/* Sums of sub-blocks times scales, both in i_order_iq4_xs. A register of codes has half of two sub-blocks. */
+enum { BIAS_IQ4_XS = 0 };
+INLINE __m256i i_order_iq4_xs(void) { return _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7); }
+INLINE __m256i i_iq4_xs(const c64 *c, digits256 high, digits256 low, __m256i sc, const struct strip256 *x)
+{
+	const __m256i half[2][4] = { { c[0].a, c[0].b, c[2].a, c[2].b }, { c[1].a, c[1].b, c[3].a, c[3].b } };
+	__m256i a[4];
+	(void)high;
+	(void)low;
+	UNROLL for (int i = 0; i < 4; i++) {
+		const int16_t (*w)[16] = x->words + 4*i;
+		a[i] = _mm256_add_epi32(i_bytes(half[0][i], y_load(w[0]), y_load(w[1])),
+			i_bytes(half[1][i], y_load(w[2]), y_load(w[3])));
+	}
+	return _mm256_mullo_epi32(_mm256_srai_epi32(four(a[0], a[1], a[2], a[3]), 8), sc);
+}
 /* The sums over both halves of a, followed by those of b */
 INLINE vi eight(vi a, vi b)
 {
-	return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+	return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x21), _mm256_blend_epi32(a, b, 0xf0));
 }
 /* Sums of eight lanes of each row */
 INLINE vi v_eights(const int32_t *p) { return eight(sums_at(p, 8), sums_at(p + 32, 8)); }

@@ -15,18 +15,13 @@ INLINE c64 c_halves(__m256i a, __m256i b) { return _mm512_inserti64x4(_mm512_cas
 /* 32 bytes at p, 32 at q */
 INLINE c64 c_both(const void *p, const void *q) { return c_halves(_mm256_loadu_si256(p), _mm256_loadu_si256(q)); }
 /* Of four times 32 bytes, the first sixteens and the second sixteens */
+#define ORDER_CHAINS ORDER_FOURTHS
 INLINE void c_fourths(const void *p, c64 *first, c64 *second)
 {
 	__m512i a = c_load(p), b = c_load((const char *)p + 64);
 	__asm__("" : "+v"(b));          /* loaded once */
 	*first = _mm512_shuffle_i64x2(a, b, 0x88);
 	*second = _mm512_shuffle_i64x2(a, b, 0xdd);
-}
-/* 16 bytes four times: of quarter q bit 2*q at 4, bit 2*q + 1 at 5 */
-INLINE c64 c_fifths(const void *p)
-{
-	const __m512i by = _mm512_setr_epi32(4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0, 30, 30, 30, 30);
-	return _mm512_rolv_epi32(_mm512_broadcast_i32x4(_mm_loadu_si128(p)), by);
 }
 /* 32 bytes, and the same moved right by four */
 INLINE c64 c_nibbles(const void *p)
@@ -42,6 +37,14 @@ INLINE c64 c_join(c64 a, int of_a, c64 b)
 	return _mm512_ternarylogic_epi64(a, _mm512_set1_epi8((char)of_a), b, 0xea);
 }
 INLINE c64 c_merge(c64 a, int of_a, c64 b, int of_b) { return c_join(a, of_a, c_and(b, of_b)); }
+/* 16 bytes four times: 16 times bit 2*q of quarter q, and bit 2*q + 1 */
+INLINE void c_fifths(const void *p, c64 *even, c64 *odd)
+{
+	const __m512i by = _mm512_setr_epi32(4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0, 30, 30, 30, 30),
+		x = _mm512_rolv_epi32(_mm512_broadcast_i32x4(_mm_loadu_si128(p)), by);
+	*even = c_and(x, 16);
+	*odd = c_and(c_right(x, 1), 16);
+}
 INLINE __m512i four_words(int a, int b, int c, int d)
 {
 	__m256i ab = _mm256_set_m128i(_mm_set1_epi16((short)b), _mm_set1_epi16((short)a)),
@@ -97,8 +100,8 @@ INLINE isum i_scaled(isum a, c64 c, c64 d, const __m512i *x, __m512i f)
 /* The scales of sixteens as words, and the sums of these sixteens */
 INLINE __m256i i_scales(__m128i sc) { return _mm256_cvtepi8_epi16(sc); }
 INLINE __m256i i_sums(const struct strip256 *x) { return _mm256_load_si256((const void *)x->sum); }
-/* The sums of codes times those scales, in eight lanes; sc2 for c[2] and c[3] */
-INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc, __m256i sc2)
+/* The sums of codes times scales, in eight lanes; sc2 for c[2] and c[3] */
+INLINE __m256i i_halves(const c64 *c, digits256 high, digits256 low, __m256i sc, __m256i sc2)
 {
 	isum h = i_zero(), l = h;
 	UNROLL for (int k = 0; k < 2; k++) {
@@ -107,6 +110,23 @@ INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i s
 		l = i_scaled(l, c[2*k], c[2*k + 1], low.x + 2*k, f);
 	}
 	return i_value(h, l);
+}
+INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc)
+{
+	return i_halves(c, high, low, sc, sc);
+}
+/* Q3_K: codes as lower halves of bytes, and as upper ones, 16 times too large, with a bias of 4 */
+#define ORDER_Q3_K ORDER_SIXTEENS
+INLINE void c_threes(c64 even, c64 odd, c64 *c)
+{
+	c[0] = c_and(even, 7);
+	c[1] = c_and(odd, 7);
+	c[2] = c_and(even, 0x70);
+	c[3] = c_and(odd, 0x70);
+}
+INLINE __m256i i_threes(const c64 *c, digits256 high, digits256 low, __m256i sc)
+{
+	return _mm256_srai_epi32(i_halves(c, high, low, _mm256_slli_epi16(sc, 4), sc), 4);
 }
 INLINE __m512i i_chain(c64 a, c64 b, const __m512i *high, const __m512i *low)
 {
@@ -122,6 +142,14 @@ INLINE __m256i i_chains(const c64 *c, digits256 high, digits256 low, __m256i sc)
 		a = _mm512_mullo_epi32(i_chain(c[0], c[1], high.x, low.x), f),
 		b = _mm512_mullo_epi32(i_chain(c[2], c[3], high.x + 2, low.x + 2), g);
 	return i_eight(_mm512_add_epi32(a, b));
+}
+/* Sums of sub-blocks times scales, in order. A register of codes has half of four sub-blocks. */
+enum { BIAS_IQ4_XS = 128 };
+INLINE __m256i i_order_iq4_xs(void) { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
+INLINE __m256i i_iq4_xs(const c64 *c, digits256 high, digits256 low, __m256i sc, const struct strip256 *x)
+{
+	return _mm256_sub_epi32(i_chains(c, high, low, sc),
+		_mm256_mullo_epi32(sc, _mm256_load_si256((const void *)x->sum128)));
 }
 /* The sums of c and d, which fit 16 bits for each digit, times f: words of 256 times a scale for the high digits, of
  * the scale for the low ones */

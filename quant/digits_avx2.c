@@ -43,8 +43,8 @@ static inline void take(const struct digits *from, const uint8_t *order, struct 
 		put_sixteen(to->low + 16*i, sixteen(from->low + 16*order[i]));
 	}
 }
-/* ORDER_HALVES to ORDER_EIGHTS */
-static inline void take_eights(const int8_t *from, int8_t *to)
+/* ORDER_HALVES to ORDER_EIGHTS, ORDER_FOURTHS to ORDER_FOURTH_EIGHTS */
+static inline void take_eights_of(const int8_t *from, int8_t *to)
 {
 	for (size_t i = 0; i < 256; i += 64)
 		for (size_t k = 0; k < 32; k += 16) {
@@ -52,6 +52,11 @@ static inline void take_eights(const int8_t *from, int8_t *to)
 			put_sixteen(to + i + k, _mm_unpacklo_epi64(a, b));
 			put_sixteen(to + i + 32 + k, _mm_unpackhi_epi64(a, b));
 		}
+}
+static inline void take_eights(const struct digits *from, struct digits *to)
+{
+	take_eights_of(from->high, to->high);
+	take_eights_of(from->low, to->low);
 }
 /* ORDER_HALVES to ORDER_LANES: transposes the fours of bytes in each quarter of four registers. */
 static inline void take_lanes(const int8_t *from, int8_t *to)
@@ -101,6 +106,14 @@ static inline void take_thirds(const int16_t *q, int16_t (*to)[64])
 		}
 	}
 }
+/* The even and the odd ones of two sixteens that are 32 apart */
+static inline void take_words(const int16_t *q, int16_t (*to)[16])
+{
+	const __m256i a = apart(_mm256_loadu_si256((const void *)q)),
+		b = apart(_mm256_loadu_si256((const void *)(q + 32)));
+	_mm256_store_si256((void *)to[0], _mm256_permute2x128_si256(a, b, 0x20));
+	_mm256_store_si256((void *)to[1], _mm256_permute2x128_si256(a, b, 0x31));
+}
 static void pack256(const struct narrow *q, struct strip256 *s)
 {
 	static const uint8_t fourths[16] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 },
@@ -112,11 +125,13 @@ static void pack256(const struct narrow *q, struct strip256 *s)
 	take(&wide, fourths, s->in + ORDER_FOURTHS);
 	take(s->in, pairs, s->in + ORDER_PAIRS);
 	take(s->in, halves, s->in + ORDER_HALVES);
-	take_eights(s->in[ORDER_HALVES].high, s->in[ORDER_EIGHTS].high);
-	take_eights(s->in[ORDER_HALVES].low, s->in[ORDER_EIGHTS].low);
+	take_eights(s->in + ORDER_FOURTHS, s->in + ORDER_FOURTH_EIGHTS);
+	take_eights(s->in + ORDER_HALVES, s->in + ORDER_EIGHTS);
 	take_lanes(s->in[ORDER_HALVES].high, s->in[ORDER_LANES].high);
 	take_lanes(s->in[ORDER_HALVES].low, s->in[ORDER_LANES].low);
 	take_thirds(q->q, s->thirds);
+	for (size_t i = 0; i < 4; i++)
+		for (size_t k = 0; k < 2; k++) take_words(q->q + 64*i + 16*k, s->words + 4*i + 2*k);
 	memcpy(s->sum, q->sum, sizeof s->sum);
 	digits_of(q->sum, 16, 8, s->sum_high, s->sum_low);
 	UNROLL for (size_t i = 0; i < 8; i++) {
@@ -129,6 +144,8 @@ static void pack256(const struct narrow *q, struct strip256 *s)
 }
 static void pack32(const struct narrow *q, struct strip32 *s)
 {
+	UNROLL for (size_t i = 0; i < 2; i++)
+		_mm256_store_si256((void *)s->words[2*i], apart(_mm256_loadu_si256((const void *)(q->q + 16*i))));
 	digits_of(q->q, 32, 6, s->high, s->low);
 	for (size_t h = 0; h < 2; h++) s->sum[h] = q->sum[h];
 	s->all = s->sum[0] + s->sum[1];

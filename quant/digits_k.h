@@ -2,24 +2,13 @@
  * digits_k.h - part of digits_text.h: super-blocks of 2 to 6 bits, each type's codes in the order in which masks and
  * shifts give them.
  *
- *   chains    32 columns share a scale: sums of two sixteens, one after the other, are scaled at once. Q4_K, Q5_K,
- *             IQ4_XS
+ *   chains    32 columns share a scale: sums of two sixteens, one after the other, are scaled at once. Q4_K, Q5_K
+ *   IQ4_XS    the same, or words as in digits_words.h: i_iq4_xs of the vocabulary
  *   Q2_K      16 columns share a scale, and a byte has codes of four sixteens: c_q2_k and i_q2_k of the vocabulary
  *   sixteens  16 columns share one: products of four codes are scaled before they are added up. Q3_K, Q6_K */
 
 /* ---- chains: codes c[0] and c[1] with the first four scales, c[2] and c[3] with the others ---- */
 
-/* sc: eight integers. biased: codes have a bias of 128 */
-INLINE void chains(const c64 *c, __m256i sc, int biased, const struct meet *m)
-{
-	UNROLL for (int t = 0; t < m->n_tokens; t++) {
-		__m256i a = i_chains(c, high_of(m, t), low_of(m, t), sc);
-		if (biased)
-			a = _mm256_sub_epi32(a, _mm256_mullo_epi32(sc,
-				_mm256_load_si256((const void *)strip_of(m, t)->sum128)));
-		leave(m, t, a);
-	}
-}
 /* The 6-bit scales and mins of codec/q4_k.h, from the first 16 bytes of HEADS rows' blocks: scales 0 2 4 6 1 3 5 7,
  * then mins. */
 INLINE heads q4_k_sixes(heads x)
@@ -57,17 +46,17 @@ INLINE void q4_k_block(const void *block, const struct meet *m)
 INLINE void iq4_xs_block(const void *block, const struct meet *m)
 {
 	const struct iq4_xs *b = block;
-	const __m128i table = _mm_xor_si128(x16(iq4_levels), _mm_set1_epi8(-128));
-	c64 x = c_load(b->qs), y = c_load(b->qs + 64);
-	const c64 c[4] = { c_level(table, x), c_level(table, c_right(x, 4)), c_level(table, y),
-		c_level(table, c_right(y, 4)) };
-	__m256i low = _mm256_srlv_epi32(_mm256_set1_epi32((int)u32_of(b->scales_l)),
-			_mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28)),
+	const __m128i table = _mm_xor_si128(x16(iq4_levels), _mm_set1_epi8((char)BIAS_IQ4_XS));
+	const c64 x = c_load(b->qs), y = c_load(b->qs + 64), c[4] = { c_level(table, x), c_level(table, c_right(x, 4)),
+		c_level(table, y), c_level(table, c_right(y, 4)) };
+	const __m256i k = i_order_iq4_xs(),
+		low = _mm256_srlv_epi32(_mm256_set1_epi32((int)u32_of(b->scales_l)), _mm256_slli_epi32(k, 2)),
 		up = _mm256_srlv_epi32(_mm256_set1_epi32((int)u32_of(b)),
-			_mm256_setr_epi32(12, 14, 16, 18, 20, 22, 24, 26)),
-		sc = _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(15)),
-			_mm256_and_si256(up, _mm256_set1_epi32(0x30)));
-	chains(c, _mm256_sub_epi32(sc, _mm256_set1_epi32(32)), 1, m);
+			_mm256_add_epi32(_mm256_set1_epi32(12), _mm256_slli_epi32(k, 1))),
+		sc = _mm256_sub_epi32(_mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(15)),
+			_mm256_and_si256(up, _mm256_set1_epi32(0x30))), _mm256_set1_epi32(32));
+	UNROLL for (int t = 0; t < m->n_tokens; t++)
+		leave(m, t, i_iq4_xs(c, high_of(m, t), low_of(m, t), sc, strip_of(m, t)));
 }
 
 /* ---- Q2_K, whose codes come in the order that suits the registers ---- */
@@ -84,15 +73,14 @@ INLINE void q2_k_block(const void *block, const struct meet *m)
 
 /* ---- sixteens ---- */
 
-/* scales: sixteen signed bytes. Codes have a bias of 1 << bias; those of c[2] and c[3] are 1 << up times as large as
- * they should be. */
-INLINE void sixteens(const c64 *c, __m128i scales, int bias, int up, const struct meet *m)
+/* sum: i_threes or i_sixteens; scales: sixteen signed bytes; codes have a bias of 1 << bias */
+typedef __m256i sixteens_fn(const c64 *c, digits256 high, digits256 low, __m256i sc);
+INLINE void sixteens(const c64 *c, __m128i scales, int bias, sixteens_fn *sum, const struct meet *m)
 {
-	const __m256i sc = i_scales(scales), first = _mm256_slli_epi16(sc, up);
+	const __m256i sc = i_scales(scales);
 	UNROLL for (int t = 0; t < m->n_tokens; t++) {
-		__m256i biased = _mm256_slli_epi32(_mm256_madd_epi16(sc, i_sums(strip_of(m, t))), bias + up),
-			a = i_sixteens(c, high_of(m, t), low_of(m, t), first, sc);
-		leave(m, t, _mm256_srai_epi32(_mm256_sub_epi32(a, biased), up));
+		__m256i biased = _mm256_slli_epi32(_mm256_madd_epi16(sc, i_sums(strip_of(m, t))), bias);
+		leave(m, t, _mm256_sub_epi32(sum(c, high_of(m, t), low_of(m, t), sc), biased));
 	}
 }
 /* The scales of codec/q3_k.h, from the twelve bytes at the end of x */
@@ -110,12 +98,14 @@ INLINE heads q3_k_sixes(heads x)
 #else
 INLINE void c_q5_k(const struct q5_k *b, c64 *c)
 {
-	c64 a, e, u = c_fifths(b->qh), v = c_fifths(b->qh + 16);
+	c64 a, e, u[2], v[2];
 	c_fourths(b->qs, &a, &e);
-	c[0] = c_merge(a, 15, u, 16);
-	c[1] = c_merge(e, 15, v, 16);
-	c[2] = c_merge(c_right(a, 4), 15, c_right(u, 1), 16);
-	c[3] = c_merge(c_right(e, 4), 15, c_right(v, 1), 16);
+	c_fifths(b->qh, u, u + 1);
+	c_fifths(b->qh + 16, v, v + 1);
+	c[0] = c_join(a, 15, u[0]);
+	c[1] = c_join(e, 15, v[0]);
+	c[2] = c_join(c_right(a, 4), 15, u[1]);
+	c[3] = c_join(c_right(e, 4), 15, v[1]);
 }
 INLINE void c_q6_k(const struct q6_k *b, c64 *c)
 {
@@ -125,7 +115,7 @@ INLINE void c_q6_k(const struct q6_k *b, c64 *c)
 	c[2] = c_merge(c_right(x, 4), 15, u, 48);
 	c[3] = c_merge(c_right(y, 4), 15, c_right(u, 2), 48);
 }
-static const enum digits_order order_q3_k = ORDER_SIXTEENS;
+static const enum digits_order order_q3_k = ORDER_Q3_K;
 static heads_fn *const q3_k_heads = q3_k_sixes;
 /* Two registers have halves of bytes with three bits each, the upper one joined to the lower two by tables of halves of
  * hmask's bytes: bits 0 and 2 move to 2 and 6, or bits 1 and 3. Upper halves stay in place. */
@@ -134,10 +124,11 @@ INLINE void q3_k_block(const void *block, const struct meet *m)
 	const struct q3_k *b = block;
 	const __m128i first = _mm_setr_epi8(0, 4, 0, 4, 64, 68, 64, 68, 0, 4, 0, 4, 64, 68, 64, 68),
 		second = _mm_setr_epi8(0, 0, 4, 4, 0, 0, 4, 4, 64, 64, 68, 68, 64, 64, 68, 68);
-	const c64 x = c_both(b->qs, b->qs + 32), h = c_nibbles(b->hmask),
+	const c64 x = c_load(b->qs), h = c_nibbles(b->hmask),
 		even = c_join(x, 0x33, c_level(first, h)), odd = c_join(c_right(x, 2), 0x33, c_level(second, h));
-	const c64 c[4] = { c_and(even, 7), c_and(odd, 7), c_and(even, 0x70), c_and(odd, 0x70) };
-	sixteens(c, x16(m->to->m + 16*m->at), 2, 4, m);
+	c64 c[4];
+	c_threes(even, odd, c);
+	sixteens(c, x16(m->to->m + 16*m->at), 2, i_threes, m);
 }
 #endif
 
@@ -153,5 +144,5 @@ INLINE void q6_k_block(const void *block, const struct meet *m)
 	const struct q6_k *b = block;
 	c64 c[4];
 	c_q6_k(b, c);
-	sixteens(c, x16(b->scales), 5, 0, m);
+	sixteens(c, x16(b->scales), 5, i_sixteens, m);
 }

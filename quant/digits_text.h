@@ -2,7 +2,7 @@
  * digits_text.h - a row's blocks times the digits of activations, one text for all widths of registers; defines the
  * table DIGITS_TABLE. An instance first includes digits_256.h or digits_512.h.
  *
- * Super-blocks are in digits_k.h, digits_lanes.h and books_text.h, blocks of 32 in digits_units.h and digits_eights.h.
+ * Super-blocks are in digits_k.h, digits_lanes.h and books_text.h, blocks of 32 in digits_units.h and digits_words.h.
  * The first letter of a word says what it works on:
  *   c_  c64          codes of 64 columns, a byte each
  *   d_  digits256    digits of 256 columns, in registers or in memory
@@ -119,25 +119,25 @@ static void name##_4(const struct digits_part *p, struct digit_sums *to) \
 #define SUPER(name, order, scales, ...) \
 SUMS(name, supers(T, p, to, (struct super){ sizeof(struct name), offsetof(struct name, d), __VA_ARGS__ }, order, \
 	scales, name##_block))
-#define UNITS(name, dots, ...) \
-SUMS(name, units(T, p, to, (struct unit){ sizeof(struct name), __VA_ARGS__ }, name##_codes, dots))
+#define UNITS(name, by, ...) \
+SUMS(name, units(T, p, to, (struct unit){ sizeof(struct name), __VA_ARGS__ }, name##_codes, by))
 
 SUPER(q2_k, ORDER_Q2_K(T), NULL, .has_min = 1)
 SUPER(q3_k, order_q3_k, q3_k_heads, .at_heads = AT_Q3_K)
-SUPER(q4_k, ORDER_FOURTHS, q4_k_sixes, .has_min = 1)
-SUPER(q5_k, ORDER_FOURTHS, q4_k_sixes, .has_min = 1)
+SUPER(q4_k, ORDER_CHAINS, q4_k_sixes, .has_min = 1)
+SUPER(q5_k, ORDER_CHAINS, q4_k_sixes, .has_min = 1)
 SUPER(q6_k, ORDER_SIXTEENS, NULL, .has_min = 0)
 SUPER(iq4_xs, ORDER_PAIRS, NULL, .has_min = 0)
-UNITS(q4_0, dots_eights, .blocks = 1, .parts = 1, .scale = 2, .bias = 8, .most = 15)
-UNITS(q4_1, dots_eights, .blocks = 1, .parts = 1, .scale = 4, .most = 15)
-UNITS(q5_0, dots_eights, .blocks = 1, .parts = 1, .scale = 2, .bias = 16, .most = 31)
-UNITS(q5_1, dots_eights, .blocks = 1, .parts = 1, .scale = 4, .most = 31)
-UNITS(q8_0, dots_wholes, .blocks = 1, .parts = 1, .scale = 2, .bias = 128, .most = 255)
-UNITS(iq4_nl, dots_eights, .blocks = 1, .parts = 1, .scale = 2, .bias = 128, .most = 241)
-UNITS(mxfp4, v_dots, .blocks = 1, .parts = 1, .scale = 1, .bias = 12, .most = 24)
-UNITS(nvfp4, v_dots, .blocks = 2, .parts = 2, .scale = 2, .bias = 12, .most = 24)
-UNITS(q1_0, v_dots, .blocks = 4, .parts = 1, .scale = 2, .bias = 1, .most = 2, .even = EVEN_Q1_0)
-UNITS(q2_0, v_dots, .blocks = 2, .parts = 1, .scale = 2, .bias = 1, .most = 3)
+UNITS(q4_0, by_nibbles, .blocks = 1, .parts = 1, .scale = 2, .bias = 8, .most = 15)
+UNITS(q4_1, by_nibbles, .blocks = 1, .parts = 1, .scale = 4, .most = 15)
+UNITS(q5_0, by_bytes, .blocks = 1, .parts = 1, .scale = 2, .bias = 16, .most = 31)
+UNITS(q5_1, by_bytes, .blocks = 1, .parts = 1, .scale = 4, .most = 31)
+UNITS(q8_0, by_bytes, .blocks = 1, .parts = 1, .scale = 2, .bias = BIAS_Q8_0, .most = 255)
+UNITS(iq4_nl, by_bytes, .blocks = 1, .parts = 1, .scale = 2, .bias = BIAS_IQ4_NL, .most = 241)
+UNITS(mxfp4, by_bytes, .blocks = 1, .parts = 1, .scale = 1, .bias = BIAS_FP4, .most = 24)
+UNITS(nvfp4, by_bytes, .blocks = 2, .parts = 2, .scale = 2, .bias = BIAS_FP4, .most = 24)
+UNITS(q1_0, by_digits, .blocks = 4, .parts = 1, .scale = 2, .bias = 1, .most = 2, .even = EVEN_Q1_0)
+UNITS(q2_0, by_digits, .blocks = 2, .parts = 1, .scale = 2, .bias = 1, .most = 3)
 
 #define OF(name) { name##_1, name##_2, name##_4 }
 #include "digits_settle.h"

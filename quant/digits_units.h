@@ -13,12 +13,19 @@ struct unit {
 	int bias, most;                 /* of codes; the largest code, including it */
 	int even;                       /* codes of even blocks of 32 are so many bits higher in their bytes */
 };
-/* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3, unless dots_eights or dots_wholes
- * multiply them. c[8] to c[11] are kept from one j to the next. */
+/* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3, unless they are for by_bytes or
+ * by_nibbles. c[8] to c[11] are kept from one j to the next. */
 typedef void codes_fn(const struct rows *w, int j, vi *c);
-/* Adds the products of n registers of codes, at most `most`, with digits to s, as v_dots does. */
-typedef vi dots_fn(vi s, const vi *c, int n, const int8_t *high, const int8_t *low, int most);
+/* Adds the products of n registers of codes, at most `most`, with the activations of columns `from` on to s. */
+typedef vi dots_fn(vi s, const vi *c, int n, const struct strip32 *x, int from, int most);
+INLINE vi by_digits(vi s, const vi *c, int n, const struct strip32 *x, int from, int most)
+{
+	return v_dots(s, c, n, x->high + from, x->low + from, most);
+}
 
+#if defined DIGITS_WORDS
+#include "digits_words.h"
+#else
 /* Types whose bytes have sixteen columns in their lower halves and sixteen in their upper halves */
 INLINE void nibbles(const struct rows *w, int at, vi *c)
 {
@@ -40,9 +47,6 @@ INLINE void levels(const struct rows *w, int at, const int8_t *table, int bias, 
 		c[4 + i] = v_level(t, v_right(x[i], 4));
 	}
 }
-#if defined DIGITS_EIGHTS
-#include "digits_eights.h"
-#else
 INLINE void q4_0_codes(const struct rows *w, int j, vi *c) { nibbles(w, 2 + 16*j, c); }
 INLINE void q4_1_codes(const struct rows *w, int j, vi *c) { nibbles(w, 4 + 16*j, c); }
 /* The same with fifth bits: qh, followed by qs */
@@ -60,9 +64,7 @@ INLINE void q8_0_codes(const struct rows *w, int j, vi *c)
 	v_four(w, 18 + 32*j, c + 4);
 	UNROLL for (int i = 0; i < 8; i++) c[i] = v_flip(c[i], 128);
 }
-static dots_fn *const dots_eights = v_dots, *const dots_wholes = v_dots;
 INLINE void iq4_nl_codes(const struct rows *w, int j, vi *c) { levels(w, 2 + 16*j, iq4_levels, 128, c); }
-#endif
 INLINE void mxfp4_codes(const struct rows *w, int j, vi *c) { levels(w, 1 + 16*j, fp4_levels, 12, c); }
 /* The same, but the halves of a byte are eight columns apart. */
 INLINE void nvfp4_codes(const struct rows *w, int j, vi *c)
@@ -71,6 +73,9 @@ INLINE void nvfp4_codes(const struct rows *w, int j, vi *c)
 	levels(w, 4 + 16*j, fp4_levels, 12, n);
 	UNROLL for (int i = 0; i < 8; i++) c[i] = n[i/4*2 + i/2%2*4 + i%2];
 }
+static dots_fn *const by_bytes = by_digits, *const by_nibbles = by_digits;
+enum { BIAS_Q8_0 = 128, BIAS_IQ4_NL = 128, BIAS_FP4 = 12 };
+#endif
 #if defined DIGITS_LANES
 /* A matrix of bits transposes eight bytes: byte k, from its upper bits to its lower ones, has columns k, k + 8, to k +
  * 56, so four bytes are four consecutive columns. Codes are in bit 1 or, of even blocks, in bit 5. */
@@ -117,19 +122,18 @@ INLINE void scales_of_rows(const struct rows *w, int from, int n, struct digit_s
 	}
 }
 /* One token times one block of 32 columns of all rows, whose codes are `up` bits higher */
-INLINE void unit_sums(const vi *c, const struct strip32 *x, struct unit like, dots_fn *dots, int up,
+INLINE void unit_sums(const vi *c, const struct strip32 *x, struct unit like, dots_fn *by, int up,
 	int32_t *to)
 {
 	const int n = like.parts, columns = 32/n;
 	UNROLL for (int i = 0; i < n; i++) {
 		const vi less = v_times(v_all32(n == 1 ? &x->all : x->sum + i), -like.bias*(1 << up)),
-			sum = dots(less, c + columns/4*i, columns/4, x->high + columns*i, x->low + columns*i,
-				like.most);
+			sum = by(less, c + columns/4*i, columns/4, x, columns*i, like.most);
 		v_store(to + i*ROWS, up ? v_down(sum, up) : sum);
 	}
 }
 INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct unit like,
-	codes_fn *codes, dots_fn *dots)
+	codes_fn *codes, dots_fn *by)
 {
 	const struct digits_part p = *part;
 	const char *near = p.near, *strip = p.strip;
@@ -140,7 +144,7 @@ INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sum
 		UNROLL for (int j = 0; j < like.blocks; j++, at += ROWS, strip += sizeof(struct strip32)) {
 			codes(&w, j, c);
 			UNROLL for (int t = 0; t < n_tokens; t++)
-				unit_sums(c, (const void *)(strip + (size_t)t*p.strip_stride), like, dots,
+				unit_sums(c, (const void *)(strip + (size_t)t*p.strip_stride), like, by,
 					j%2 ? 0 : like.even, to->s + t*(DIGITS_SUMS/n_tokens) + (size_t)like.parts*at);
 			if (j == 0 || like.parts == 2) scales_of_rows(&w, (like.parts - 1)*2*j, like.scale, to, at);
 		}

@@ -4,9 +4,9 @@
 #include "ymm_avx2.h"
 #include "digits_256.h"
 #define DIGITS_TABLE quant_digits_avx2
-#define DIGITS_EIGHTS
-/* s plus `by` times the products of up to eight registers of codes with digits. Codes are at most 24, so that words
- * hold the sums; digits_eights.h multiplies larger ones. */
+#define DIGITS_WORDS
+/* s plus `by` times the products of up to eight registers of codes with digits. Codes are at most 3, so that words
+ * hold the sums; digits_words.h multiplies larger ones. */
 INLINE vi v_digits(vi s, const vi *c, int n, const int8_t *x, int by)
 {
 	vi p = _mm256_maddubs_epi16(c[0], v_all32(x));

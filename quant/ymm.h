@@ -12,6 +12,7 @@ INLINE __m256i y_two(const char *p, const char *q)
 {
 	return _mm256_set_m128i(_mm_loadu_si128((const void *)q), _mm_loadu_si128((const void *)p));
 }
+INLINE __m256i y_each(__m128i a) { return _mm256_broadcastsi128_si256(a); }
 INLINE __m256i y_bytes(int n) { return _mm256_set1_epi8((char)n); }
 /* Adds to each int32 of a the two products of a pair of int16. */
 INLINE __m256i i_madd(__m256i a, __m256i u, __m256i v);
