@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * books_256.h - the vocabulary of books_text.h in registers of 32 bytes. The instance first includes ymm_ISA.h.
  *
- * Words of a code book are read one by one, and may go to any lane. Register i of eight has, in the order of lanes,
- * words i, 8 + i, 16 + i and so on of the block: four words of eight, in lanes of 64 bits, or eight words of four, in
- * lanes of 32 bits. So a lane of all eight registers is a quarter or an eighth of the block. Products of a lane stay in
- * 16 bits until the registers with the same scales are added up, at most 62*16*32 = 31744; what a bias adds may
- * overflow. */
+ * Words of a code book are read one by one, as words of 16 bits: eight codes are a load that widens them, signs are
+ * another, of +1 and -1 from a table, and both are multiplied with whole activations. With digits, signs would have to
+ * be made from bits, and a bias added, and there would be as many products.
+ *
+ * 32 columns are two registers: in one the first eight columns of both sixteens, in the other the second ones. So the
+ * halves of a sum are those of the sixteens, whether they share a scale or not. */
 #include <string.h>
 #include "bytes_avx2.h"
 #include "blocks.h"
@@ -14,24 +15,21 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 enum { ROWS = 8 };                      /* side by side, as in digits_256.h */
-enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
-enum { REGISTERS = 8 };
-/* For each order of columns: registers, and groups of them with their own scales, one group after another */
-enum { N_fours = 8, GROUPS_fours = 2, N_twos = 8, GROUPS_twos = 4, N_threes = 8, GROUPS_threes = 1,
-	N_deltas = N_fours, GROUPS_deltas = GROUPS_fours };
-/* Of ternary types: c[0] and c[1], a block's bytes */
-struct planes { __m256i c[REGISTERS], sc[4]; };
-/* start_high, start_low: minus what the bias adds, by group; ternary types have one `start` instead, and no digits */
-struct arranged {
-	__m256i high[REGISTERS], low[REGISTERS], start_high[4], start_low[4], start;
-	const struct strip256 *from;
-};
-/* For a block: numbers of words; a bit for each sign */
-struct prepared { _Alignas(32) uint16_t k[64]; uint8_t signs[32]; };
+enum { SIGNED = 0 };                    /* bias of codes with signs */
+/* Numbers of words, of types that have them in pieces */
+struct prepared { _Alignas(32) uint16_t k[64]; };
+/* Codes are made while they are multiplied. */
+struct planes { const void *block; const struct prepared *from; };
+/* start: what a bias adds, to be subtracted */
+struct arranged { const struct strip256 *x; __m256i start; };
+/* Scales of the first 128 columns and of the others, in eight lanes: first sixteens of each 32, second ones */
+struct scales { __m256i of[2]; };
+/* Codes of 32 columns, as words */
+struct thirty_two { __m256i first, second; };
 
 INLINE void y_store(void *p, __m256i a) { _mm256_store_si256(p, a); }
 INLINE __m256i y_words(int n) { return _mm256_set1_epi16((short)n); }
-INLINE __m256i y_table(__m128i t) { return _mm256_broadcastsi128_si256(t); }
+INLINE __m256i y_ints(int n) { return _mm256_set1_epi32(n); }
 INLINE __m256i y_and(__m256i a, __m256i b) { return _mm256_and_si256(a, b); }
 INLINE __m256i y_or(__m256i a, __m256i b) { return _mm256_or_si256(a, b); }
 /* a b c d, four times */
@@ -40,120 +38,63 @@ INLINE __m256i y_fours(int a, int b, int c, int d)
 	return _mm256_set1_epi64x((long long)((uint64_t)(uint16_t)d << 48 | (uint64_t)(uint16_t)c << 32 |
 		(uint64_t)(uint16_t)b << 16 | (uint16_t)a));
 }
+/* ---- codes ---- */
 
-/* ---- code books ---- */
+/* +1 and -1 for eight bits, the lowest first; for seven, of which the eighth makes the number of minuses even */
+#define SIGN(n, i) (1 - 2*((n) >> (i) & 1))
+#define SEVEN(n) SIGN(n, 0), SIGN(n, 1), SIGN(n, 2), SIGN(n, 3), SIGN(n, 4), SIGN(n, 5), SIGN(n, 6)
+#define EIGHT(n) { SEVEN(n), SIGN(n, 7) }
+#define EVEN(n) { SEVEN(n), SIGN((n) ^ (n) >> 1 ^ (n) >> 2 ^ (n) >> 3 ^ (n) >> 4 ^ (n) >> 5 ^ (n) >> 6, 0) }
+#define FOUR(of, n) of(n), of((n) + 1), of((n) + 2), of((n) + 3)
+#define SIXTEEN(of, n) FOUR(of, n), FOUR(of, (n) + 4), FOUR(of, (n) + 8), FOUR(of, (n) + 12)
+#define SIXTY_FOUR(of, n) SIXTEEN(of, n), SIXTEEN(of, (n) + 16), SIXTEEN(of, (n) + 32), SIXTEEN(of, (n) + 48)
+static const _Alignas(64) int16_t
+	even_signs[128][8] = { SIXTY_FOUR(EVEN, 0), SIXTY_FOUR(EVEN, 64) },
+	signs[256][8] = { SIXTY_FOUR(EIGHT, 0), SIXTY_FOUR(EIGHT, 64), SIXTY_FOUR(EIGHT, 128), SIXTY_FOUR(EIGHT, 192) };
 
-/* Codes with the signs of a register's words, and their bias: byte b's sign is the bit bit[b] of signs' byte at[b] */
-INLINE __m256i signed_codes(__m256i c, __m256i signs, __m256i at, __m256i bit)
+INLINE __m128i signed_by(__m128i c, const int16_t *sign)
 {
-	__m256i minus = _mm256_cmpeq_epi8(y_and(_mm256_shuffle_epi8(signs, at), bit), bit);
-	return _mm256_add_epi8(_mm256_sign_epi8(c, y_or(minus, y_bytes(1))), y_bytes(SIGNED));
+	return _mm_sign_epi16(c, _mm_load_si128((const void *)sign));
 }
-/* The words of eight of register i */
-INLINE __m256i words_of_eight(const uint64_t *book, const uint16_t *k, int i)
+/* A word of eight; two words of four */
+INLINE __m128i eight(const uint64_t *book, uint64_t k)
 {
-	return _mm256_set_m128i(two64(book + k[i + 16], book + k[i + 24]), two64(book + k[i], book + k[i + 8]));
+	return _mm_cvtepu8_epi16(_mm_loadl_epi64((const void *)(book + k)));
 }
-/* Byte i of each lane of 64 bits */
-INLINE __m256i of_lane(int i)
+INLINE __m128i two_fours(const uint32_t *book, uint64_t k, uint64_t l)
 {
-	return _mm256_add_epi8(_mm256_setr_epi64x(0, 0x0808080808080808, 0, 0x0808080808080808), y_bytes(i));
+	return _mm_cvtepu8_epi16(_mm_insert_epi32(_mm_cvtsi32_si128((int)book[k]), (int)book[l], 1));
 }
-INLINE void signed_eights(struct planes *p, const uint64_t *book, const uint16_t *k, const void *signs)
+INLINE struct thirty_two of_eights(const __m128i *c)
 {
-	const __m256i s = y_load(signs), bit = _mm256_set1_epi64x((long long)0x8040201008040201);
-	UNROLL for (int i = 0; i < 8; i++) p->c[i] = signed_codes(words_of_eight(book, k, i), s, of_lane(i), bit);
+	return (struct thirty_two){ _mm256_set_m128i(c[2], c[0]), _mm256_set_m128i(c[3], c[1]) };
 }
-/* Bytes of seven signs; the eighth makes the number of minuses even. */
-INLINE __m256i even_signs(__m256i s)
+/* From scales of 32 columns in eight lanes; from bytes, in the order of struct scales */
+INLINE struct scales scales_of_32(__m256i sc)
 {
-	const char o = -128;
-	const __m256i odd = y_table(_mm_setr_epi8(0, o, o, 0, o, 0, 0, o, o, 0, 0, o, 0, o, o, 0));
-	__m256i fold = y_and(_mm256_xor_si256(s, _mm256_srli_epi16(s, 4)), y_bytes(15));
-	return y_or(s, _mm256_shuffle_epi8(odd, fold));
+	return (struct scales){ { y_each(_mm256_castsi256_si128(sc)), y_each(_mm256_extracti128_si256(sc, 1)) } };
 }
-/* Four times seven bits of each 32 */
-INLINE __m256i sevens(__m256i t)
+INLINE struct scales scales_of_16(__m128i sc)
 {
-	t = y_or(y_and(t, _mm256_set1_epi32(0x3fff)), y_and(_mm256_slli_epi32(t, 2), _mm256_set1_epi32(0x3fff0000)));
-	t = y_or(y_and(t, y_words(0x7f)), y_and(_mm256_slli_epi32(t, 1), y_words(0x7f00)));
-	return even_signs(t);
+	return (struct scales){ { _mm256_cvtepu8_epi32(sc), _mm256_cvtepu8_epi32(_mm_srli_si128(sc, 8)) } };
 }
 /* ls in the last four bits of 32: 2*ls + 1 */
-INLINE __m256i tail_scales(__m256i t) { return y_or(_mm256_srli_epi32(t, 27), _mm256_set1_epi32(1)); }
-/* The n-th word of each lane of 64 bits, four times */
-INLINE __m256i word_of_lane(__m256i a, int n)
-{
-	const __m256i first = _mm256_setr_epi64x(0x0100010001000100, 0x0908090809080908, 0x0100010001000100,
-		0x0908090809080908);
-	return _mm256_shuffle_epi8(a, _mm256_add_epi8(first, y_bytes(2*n)));
-}
-/* From 16 words; from 8 integers of 32 bits */
-INLINE void scales_of_16(struct planes *p, __m256i sc)
-{
-	UNROLL for (int g = 0; g < 4; g++) p->sc[g] = word_of_lane(sc, g);
-}
-INLINE void scales_of_32(struct planes *p, __m256i sc)
-{
-	p->sc[0] = word_of_lane(sc, 0);
-	p->sc[1] = word_of_lane(sc, 2);
-}
+INLINE struct scales tail_scales(__m256i t) { return scales_of_32(y_or(_mm256_srli_epi32(t, 27), y_ints(1))); }
 /* Eight bytes, each with two scales */
-INLINE void nibble_scales(struct planes *p, const void *from)
+INLINE struct scales nibble_scales(const void *from)
 {
 	__m128i x = _mm_loadl_epi64(from), low = _mm_set1_epi8(15);
-	x = _mm_unpacklo_epi8(_mm_and_si128(x, low), _mm_and_si128(_mm_srli_epi16(x, 4), low));
-	scales_of_16(p, _mm256_cvtepu8_epi16(_mm_or_si128(_mm_add_epi8(x, x), _mm_set1_epi8(1))));
+	x = _mm_unpacklo_epi32(_mm_and_si128(x, low), _mm_and_si128(_mm_srli_epi16(x, 4), low));
+	return scales_of_16(_mm_or_si128(_mm_add_epi8(x, x), _mm_set1_epi8(1)));
 }
-
-/* ---- words of eight ---- */
-
+INLINE void nothing(const char *w, size_t stride, size_t n, struct prepared *to)
+{
+	(void)w; (void)stride; (void)n; (void)to;
+}
 #define ONE_BY_ONE(name) \
 INLINE void name##_prepare(const char *w, size_t stride, size_t n, struct prepared *to) \
 { \
 	for (; n--; w += stride) name##_prepare_one(w, to++); \
-}
-
-/* The 32 bits after each 32 bits of numbers */
-INLINE __m256i iq2_xxs_tails(const struct iq2_xxs *b)
-{
-	__m256 x = (__m256)y_load(b->qs), y = (__m256)y_load(b->qs + 16);
-	return _mm256_permute4x64_epi64((__m256i)_mm256_shuffle_ps(x, y, 0xdd), 0xd8);
-}
-INLINE void iq2_xxs_prepare_one(const void *block, struct prepared *to)
-{
-	const struct iq2_xxs *b = block;
-	const __m256i first = y_table(_mm_setr_epi8(0, -1, 1, -1, 2, -1, 3, -1, 8, -1, 9, -1, 10, -1, 11, -1));
-	y_store(to->k, _mm256_shuffle_epi8(y_load(b->qs), first));
-	y_store(to->k + 16, _mm256_shuffle_epi8(y_load(b->qs + 16), first));
-	y_store(to->signs, sevens(iq2_xxs_tails(b)));
-}
-ONE_BY_ONE(iq2_xxs)
-INLINE struct planes iq2_xxs_planes(const void *block, const struct prepared *from)
-{
-	const struct iq2_xxs *b = block;
-	struct planes p;
-	signed_eights(&p, grid_iq2_xxs, from->k, from->signs);
-	scales_of_32(&p, tail_scales(iq2_xxs_tails(b)));
-	return p;
-}
-INLINE void iq2_xs_prepare_one(const void *block, struct prepared *to)
-{
-	const struct iq2_xs *b = block;
-	__m256i x = y_load(b->qs), y = y_load(b->qs + 16), s;
-	y_store(to->k, y_and(x, y_words(511)));
-	y_store(to->k + 16, y_and(y, y_words(511)));
-	s = _mm256_packus_epi16(_mm256_srli_epi16(x, 9), _mm256_srli_epi16(y, 9));
-	y_store(to->signs, even_signs(_mm256_permute4x64_epi64(s, 0xd8)));
-}
-ONE_BY_ONE(iq2_xs)
-INLINE struct planes iq2_xs_planes(const void *block, const struct prepared *from)
-{
-	const struct iq2_xs *b = block;
-	struct planes p;
-	signed_eights(&p, grid_iq2_xs, from->k, from->signs);
-	nibble_scales(&p, b->scales);
-	return p;
 }
 /* The low bytes of 16 numbers, and above them the upper bits that are in the mask */
 INLINE void join(uint16_t *k, const uint8_t *low, __m256i up, int mask)
@@ -161,24 +102,69 @@ INLINE void join(uint16_t *k, const uint8_t *low, __m256i up, int mask)
 	__m256i a = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)low));
 	y_store(k, y_or(a, y_and(up, y_words(mask))));
 }
+
+/* ---- words of eight ---- */
+
+#define iq2_xxs_prepare nothing
+INLINE struct thirty_two iq2_xxs_codes(const struct planes *p, int g)
+{
+	const struct iq2_xxs *b = p->block;
+	const uint64_t v = u64_of(b->qs + 4*g);         /* four numbers of 8 bits, four times 7 signs, the scale */
+	__m128i c[4];
+	UNROLL for (int i = 0; i < 4; i++)
+		c[i] = signed_by(eight(grid_iq2_xxs, v >> 8*i & 255), even_signs[v >> (32 + 7*i) & 127]);
+	return of_eights(c);
+}
+INLINE struct scales iq2_xxs_scales(const struct planes *p)
+{
+	const struct iq2_xxs *b = p->block;
+	const __m256 x = (__m256)y_load(b->qs), y = (__m256)y_load(b->qs + 16);
+	return tail_scales(_mm256_permute4x64_epi64((__m256i)_mm256_shuffle_ps(x, y, 0xdd), 0xd8));
+}
+#define iq2_xs_prepare nothing
+INLINE struct thirty_two iq2_xs_codes(const struct planes *p, int g)
+{
+	const struct iq2_xs *b = p->block;
+	const uint64_t v = u64_of(b->qs + 4*g);         /* four times 9 bits of a number and 7 signs */
+	__m128i c[4];
+	UNROLL for (int i = 0; i < 4; i++)
+		c[i] = signed_by(eight(grid_iq2_xs, v >> 16*i & 511), even_signs[v >> (16*i + 9) & 127]);
+	return of_eights(c);
+}
+INLINE struct scales iq2_xs_scales(const struct planes *p)
+{
+	const struct iq2_xs *b = p->block;
+	return nibble_scales(b->scales);
+}
 INLINE void iq2_s_prepare_one(const void *block, struct prepared *to)
 {
 	const struct iq2_s *b = block;
 	const __m256i at = _mm256_setr_epi64x((long long)0xff00ff00ff00ff00, (long long)0xff01ff01ff01ff01,
 		(long long)0xff02ff02ff02ff02, (long long)0xff03ff03ff03ff03), by = y_fours(256, 64, 16, 4);
-	__m256i h = y_table(_mm_loadl_epi64((const void *)b->qh)), up = _mm256_srli_epi64(h, 32);
+	__m256i h = y_each(_mm_loadl_epi64((const void *)b->qh)), up = _mm256_srli_epi64(h, 32);
 	join(to->k, b->qs, _mm256_mullo_epi16(_mm256_shuffle_epi8(h, at), by), 0x300);
 	join(to->k + 16, b->qs + 16, _mm256_mullo_epi16(_mm256_shuffle_epi8(up, at), by), 0x300);
 }
 ONE_BY_ONE(iq2_s)
-INLINE struct planes iq2_s_planes(const void *block, const struct prepared *from)
+INLINE struct thirty_two iq2_s_codes(const struct planes *p, int g)
 {
-	const struct iq2_s *b = block;
-	struct planes p;
-	signed_eights(&p, grid_iq2_s, from->k, b->qs + 32);
-	nibble_scales(&p, b->scales);
-	return p;
+	const struct iq2_s *b = p->block;
+	const uint64_t k = u64_of(p->from->k + 4*g);
+	const uint32_t s = u32_of(b->qs + 32 + 4*g);
+	__m128i c[4];
+	UNROLL for (int i = 0; i < 4; i++)
+		c[i] = signed_by(eight(grid_iq2_s, (uint16_t)(k >> 16*i)), signs[s >> 8*i & 255]);
+	return of_eights(c);
 }
+INLINE struct scales iq2_s_scales(const struct planes *p)
+{
+	const struct iq2_s *b = p->block;
+	return nibble_scales(b->scales);
+}
+
+/* ---- IQ1: digits 0, 1, 2 of the code book are multiplied with 8, and what 8*(digit - 1) + delta has besides, with
+ * sums of activations. ---- */
+
 /* Integers 4j to 4j + 3 of qh, each four times */
 INLINE __m256i iq1_upper(const void *qh, int j)
 {
@@ -195,11 +181,12 @@ INLINE void iq1_numbers(uint16_t *k, const uint8_t *qs, const void *qh, int a)
 		join(k + 16*j, qs + 16*j, up, 0x700);
 	}
 }
-/* Digits 0, 1, 2 of the code book, delta 1 or -1: 8*(digit - 1) + delta with a bias of 9. minus: all ones or nothing */
-INLINE __m256i iq1_codes(const uint16_t *k, int i, __m256i minus)
+INLINE struct thirty_two iq1_codes(const struct planes *p, int g)
 {
-	__m256i c = _mm256_slli_epi16(words_of_eight(grid_iq1, k, i), 3);
-	return _mm256_add_epi8(c, _mm256_andnot_si256(minus, y_bytes(2)));
+	const uint64_t k = u64_of(p->from->k + 4*g);
+	__m128i c[4];
+	UNROLL for (int i = 0; i < 4; i++) c[i] = eight(grid_iq1, (uint16_t)(k >> 16*i));
+	return of_eights(c);
 }
 INLINE void iq1_s_prepare_one(const void *block, struct prepared *to)
 {
@@ -207,15 +194,23 @@ INLINE void iq1_s_prepare_one(const void *block, struct prepared *to)
 	iq1_numbers(to->k, b->qs, b->qh, 3);
 }
 ONE_BY_ONE(iq1_s)
-INLINE struct planes iq1_s_planes(const void *block, const struct prepared *from)
+#define iq1_s_codes iq1_codes
+INLINE __m256i iq1_s_qh(const struct planes *p)
 {
-	const struct iq1_s *b = block;
-	const __m256i h = _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)b->qh)), minus = _mm256_srai_epi16(h, 15),
-		ls = y_and(_mm256_srli_epi16(h, 11), y_words(14));
-	struct planes p;
-	UNROLL for (int i = 0; i < 8; i++) p.c[i] = iq1_codes(from->k, i, word_of_lane(minus, i/4*2));
-	scales_of_32(&p, y_or(ls, y_words(1)));
-	return p;
+	const struct iq1_s *b = p->block;
+	return _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)b->qh));
+}
+/* 8*(2*ls + 1) */
+INLINE struct scales iq1_s_scales(const struct planes *p)
+{
+	return scales_of_32(y_or(y_and(_mm256_srli_epi32(iq1_s_qh(p), 8), y_ints(7 << 4)), y_ints(8)));
+}
+INLINE __m256i iq1_s_start(const struct planes *p, const struct strip256 *x)
+{
+	const __m256i h = iq1_s_qh(p), ls = y_or(y_and(_mm256_srli_epi32(h, 11), y_ints(14)), y_ints(1)),
+		delta = _mm256_sub_epi32(y_ints(-7), y_and(_mm256_srli_epi32(h, 14), y_ints(2))),
+		sum = _mm256_srai_epi32(_mm256_load_si256((const void *)x->sum128), 7);
+	return _mm256_mullo_epi32(_mm256_madd_epi16(ls, delta), sum);
 }
 INLINE void iq1_m_prepare_one(const void *block, struct prepared *to)
 {
@@ -223,50 +218,58 @@ INLINE void iq1_m_prepare_one(const void *block, struct prepared *to)
 	iq1_numbers(to->k, b->qs, b->qh, 4);
 }
 ONE_BY_ONE(iq1_m)
-INLINE struct planes iq1_m_planes(const void *block, const struct prepared *from)
+#define iq1_m_codes iq1_codes
+/* Sixteen scales of three bits, 2*ls + 1, as words */
+INLINE __m256i iq1_m_words(const struct planes *p)
 {
-	const struct iq1_m *b = block;
-	/* lanes of 32 bits of qh twice: half a byte for each register */
-	const __m256i h = _mm256_permutevar8x32_epi32(y_twice(b->qh), _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3)),
-		by = y_fours(1 << 13, 1 << 10, 1 << 7, 1 << 4);
-	__m256i ls = _mm256_cvtepu16_epi64(_mm_loadl_epi64((const void *)b->scales));
-	struct planes p;
-	UNROLL for (int i = 0; i < 8; i++)
-		p.c[i] = iq1_codes(from->k, i, _mm256_srai_epi32(_mm256_slli_epi32(h, 28 - 4*i), 31));
-	ls = _mm256_mullo_epi16(word_of_lane(ls, 0), by);
-	scales_of_16(&p, y_or(_mm256_srli_epi16(ls, 12), y_words(1)));
-	return p;
+	const struct iq1_m *b = p->block;
+	const __m256i by = y_fours(1 << 13, 1 << 10, 1 << 7, 1 << 4), first = _mm256_setr_epi64x(0x0100010001000100,
+			0x0908090809080908, 0x0100010001000100, 0x0908090809080908),
+		ls = _mm256_cvtepu16_epi64(_mm_loadl_epi64((const void *)b->scales));
+	return y_or(_mm256_srli_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(ls, first), by), 12), y_words(1));
+}
+INLINE struct scales iq1_m_scales(const struct planes *p)
+{
+	const __m256i order = y_each(_mm_setr_epi8(0, 4, 8, 12, 2, 6, 10, 14, -1, -1, -1, -1, -1, -1, -1, -1)),
+		sc = _mm256_shuffle_epi8(_mm256_slli_epi16(iq1_m_words(p), 3), order);
+	return (struct scales){ { _mm256_cvtepu8_epi32(_mm256_castsi256_si128(sc)),
+		_mm256_cvtepu8_epi32(_mm256_extracti128_si256(sc, 1)) } };
+}
+/* Deltas are for eight columns: bits 3 of qh for even eights, bits 7 for odd ones. */
+INLINE __m256i iq1_m_start(const struct planes *p, const struct strip256 *x)
+{
+	const struct iq1_m *b = p->block;
+	const __m256i ls = iq1_m_words(p), bit = _mm256_setr_epi64x(0x0008000800080008, 0x0008000800080008,
+			0x0080008000800080, 0x0080008000800080);
+	__m256i sum = _mm256_setzero_si256();
+	UNROLL for (int i = 0; i < 2; i++) {
+		const __m256i qh = y_each(_mm_cvtepu8_epi16(_mm_loadl_epi64((const void *)(b->qh + 8*i)))),
+			minus = _mm256_cmpeq_epi16(y_and(qh, bit), bit),
+			delta = _mm256_add_epi16(_mm256_add_epi16(minus, minus), y_words(-7)),
+			both = y_each(i ? _mm256_extracti128_si256(ls, 1) : _mm256_castsi256_si128(ls));
+		sum = i_madd(sum, _mm256_mullo_epi16(both, delta), y_load(x->sum8[i]));
+	}
+	return sum;
 }
 
 /* ---- words of four ---- */
 
-/* Register i, whose signs are the lower or upper half of byte i/2 of each lane of 32 bits */
-INLINE __m256i signed_threes(__m128i a, __m128i b, __m256i signs, int i)
+#define iq3_xxs_prepare nothing
+INLINE struct thirty_two iq3_xxs_codes(const struct planes *p, int g)
 {
-	const __m256i at = y_table(_mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12));
-	return signed_codes(_mm256_set_m128i(b, a), signs, _mm256_add_epi8(at, y_bytes(i/2)),
-		_mm256_set1_epi32(i % 2 ? (int)0x80402010 : 0x08040201));
+	const struct iq3_xxs *b = p->block;
+	const uint64_t v = u64_of(b->qs + 8*g);
+	const uint32_t s = u32_of(b->qs + 64 + 4*g);
+	__m128i c[4];
+	UNROLL for (int i = 0; i < 4; i++)
+		c[i] = signed_by(two_fours(grid_iq3_xxs, v >> 16*i & 255, v >> (16*i + 8) & 255),
+			even_signs[s >> 7*i & 127]);
+	return of_eights(c);
 }
-#define SIGNED_THREES(p, book, k, signs) \
-	UNROLL for (int i = 0; i < 8; i++) \
-		(p)->c[i] = signed_threes(four32(book + k[i], book + k[i + 8], book + k[i + 16], book + k[i + 24]), \
-			four32(book + k[i + 32], book + k[i + 40], book + k[i + 48], book + k[i + 56]), signs, i)
-/* Copies the lower word of each 32 bits to the upper one. */
-INLINE __m256i twice(__m256i sc) { return y_or(sc, _mm256_slli_epi32(sc, 16)); }
-INLINE void iq3_xxs_prepare_one(const void *block, struct prepared *to)
+INLINE struct scales iq3_xxs_scales(const struct planes *p)
 {
-	const struct iq3_xxs *b = block;
-	y_store(to->signs, sevens(y_load(b->qs + 64)));
-}
-ONE_BY_ONE(iq3_xxs)
-INLINE struct planes iq3_xxs_planes(const void *block, const struct prepared *from)
-{
-	const struct iq3_xxs *b = block;
-	const __m256i signs = y_load(from->signs);
-	struct planes p;
-	SIGNED_THREES(&p, grid_iq3_xxs, b->qs, signs);
-	p.sc[0] = twice(tail_scales(y_load(b->qs + 64)));
-	return p;
+	const struct iq3_xxs *b = p->block;
+	return tail_scales(y_load(b->qs + 64));
 }
 INLINE void iq3_s_prepare_one(const void *block, struct prepared *to)
 {
@@ -280,139 +283,79 @@ INLINE void iq3_s_prepare_one(const void *block, struct prepared *to)
 	}
 }
 ONE_BY_ONE(iq3_s)
-INLINE struct planes iq3_s_planes(const void *block, const struct prepared *from)
+INLINE struct thirty_two iq3_s_codes(const struct planes *p, int g)
 {
-	const struct iq3_s *b = block;
-	const __m256i signs = y_load(b->signs), by = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
-	uint32_t ls;
-	__m256i sc;
-	struct planes p;
-	memcpy(&ls, b->scales, sizeof ls);
-	SIGNED_THREES(&p, grid_iq3_s, from->k, signs);
-	sc = y_and(_mm256_srlv_epi32(_mm256_set1_epi32((int)ls), by), _mm256_set1_epi32(15));
-	p.sc[0] = twice(y_or(_mm256_add_epi32(sc, sc), _mm256_set1_epi32(1)));
-	return p;
-}
-
-/* ---- ternary types ---- */
-
-INLINE void nothing(const char *w, size_t stride, size_t n, struct prepared *to)
-{
-	(void)w; (void)stride; (void)n; (void)to;
-}
-#define tq2_0_prepare nothing
-INLINE struct planes tq2_0_planes(const void *block, const struct prepared *none)
-{
-	const struct tq2_0 *b = block;
-	(void)none;
-	return (struct planes){ .c = { y_load(b->qs), y_load(b->qs + 32) } };
-}
-#define tq1_0_prepare nothing
-/* c[0]: 32 bytes; c[1]: the other 16, the 4 of qh, and zeros */
-INLINE struct planes tq1_0_planes(const void *block, const struct prepared *none)
-{
-	const struct tq1_0 *b = block;
-	(void)none;
-	return (struct planes){ .c = { y_load(b->qs),
-		_mm256_set_m128i(_mm_loadu_si32(b->qh), _mm_loadu_si128((const void *)(b->qs + 32))) } };
-}
-
-/* ---- activations in the same order ---- */
-
-/* The sums of the registers of a group, in 16 bits */
-INLINE __m256i products(__m256i s, int n, const __m256i *c, const __m256i *x)
-{
-	UNROLL for (int i = 0; i < n; i++) s = _mm256_add_epi16(s, _mm256_maddubs_epi16(c[i], x[i]));
-	return s;
-}
-INLINE void starts(int n, int groups, int bias, struct arranged *t)
-{
-	__m256i ones[REGISTERS];
-	n /= groups;
-	for (int i = 0; i < n; i++) ones[i] = y_bytes(1);
-	UNROLL for (int g = 0; g < groups; g++) {
-		__m256i none = _mm256_setzero_si256(), by = y_words(-bias);
-		t->start_high[g] = _mm256_mullo_epi16(products(none, n, ones, t->high + g*n), by);
-		t->start_low[g] = _mm256_mullo_epi16(products(none, n, ones, t->low + g*n), by);
-	}
-}
-/* Transposes four registers of four lanes of 64 bits: lane j of register i to lane i of register j */
-INLINE void transpose_four(__m256i *a, size_t step)
-{
-	__m256i b = _mm256_unpacklo_epi64(a[0], a[step]), c = _mm256_unpackhi_epi64(a[0], a[step]),
-		d = _mm256_unpacklo_epi64(a[2*step], a[3*step]), e = _mm256_unpackhi_epi64(a[2*step], a[3*step]);
-	a[0] = _mm256_permute2x128_si256(b, d, 0x20);
-	a[step] = _mm256_permute2x128_si256(c, e, 0x20);
-	a[2*step] = _mm256_permute2x128_si256(b, d, 0x31);
-	a[3*step] = _mm256_permute2x128_si256(c, e, 0x31);
-}
-/* The i-th 64 bits of each quarter */
-INLINE void arrange_words(const int8_t *x, __m256i *to)
-{
-	UNROLL for (int i = 0; i < 8; i++) to[i] = y_load(x + 64*(i%4) + 32*(i/4));
-	transpose_four(to, 1);
-	transpose_four(to + 4, 1);
-}
-/* The i-th 32 bits of each eighth */
-INLINE void arrange_halves(const int8_t *x, __m256i *to)
-{
-	__m256i a[8], b[8];
-	UNROLL for (int i = 0; i < 8; i++) a[i] = y_load(x + 32*i);
-	UNROLL for (int i = 0; i < 8; i += 2) {
-		b[i] = _mm256_unpacklo_epi32(a[i], a[i + 1]);
-		b[i + 1] = _mm256_unpackhi_epi32(a[i], a[i + 1]);
-	}
+	const struct iq3_s *b = p->block;
+	const uint32_t s = u32_of(b->signs + 4*g);
+	__m128i c[4];
 	UNROLL for (int i = 0; i < 4; i++) {
-		int j = i/2*4 + i%2;
-		a[2*i] = _mm256_unpacklo_epi64(b[j], b[j + 2]);
-		a[2*i + 1] = _mm256_unpackhi_epi64(b[j], b[j + 2]);
+		const uint64_t k = u64_of(p->from->k + 8*g + 4*(i/2)) >> 32*(i%2);
+		c[i] = signed_by(two_fours(grid_iq3_s, (uint16_t)k, (uint16_t)(k >> 16)),
+			signs[s >> 8*i & 255]);
 	}
-	UNROLL for (int i = 0; i < 4; i++) {
-		to[i] = _mm256_permute2x128_si256(a[i], a[i + 4], 0x20);
-		to[i + 4] = _mm256_permute2x128_si256(a[i], a[i + 4], 0x31);
-	}
+	return of_eights(c);
 }
-INLINE void arrange_fours(const struct strip256 *x, int bias, struct arranged *t)
+INLINE struct scales iq3_s_scales(const struct planes *p)
 {
-	arrange_words(x->in[ORDER_PLAIN].high, t->high);
-	arrange_words(x->in[ORDER_PLAIN].low, t->low);
-	starts(N_fours, GROUPS_fours, bias, t);
+	const struct iq3_s *b = p->block;
+	const __m256i by = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28),
+		sc = y_and(_mm256_srlv_epi32(y_ints((int)u32_of(b->scales)), by), y_ints(15));
+	return scales_of_32(y_or(_mm256_add_epi32(sc, sc), y_ints(1)));
 }
-#define arrange_deltas arrange_fours
-INLINE void arrange_twos(const struct strip256 *x, int bias, struct arranged *t)
-{
-	arrange_words(x->in[ORDER_PLAIN].high, t->high);
-	arrange_words(x->in[ORDER_PLAIN].low, t->low);
-	starts(N_twos, GROUPS_twos, bias, t);
-}
-INLINE void arrange_threes(const struct strip256 *x, int bias, struct arranged *t)
-{
-	arrange_halves(x->in[ORDER_PLAIN].high, t->high);
-	arrange_halves(x->in[ORDER_PLAIN].low, t->low);
-	starts(N_threes, GROUPS_threes, bias, t);
-}
-INLINE void arrange_ternary(const struct strip256 *x, int bias, struct arranged *t)
-{
-	const __m256i sum = _mm256_srai_epi32(_mm256_load_si256((const void *)x->sum128), 7);
-	t->start = _mm256_mullo_epi32(sum, _mm256_set1_epi32(-bias));
-	t->from = x;
-}
-#define BOOKS_TERNARY
-#define arrange_tq1_0 arrange_ternary
-#define arrange_tq2_0 arrange_ternary
 
 /* ---- products ---- */
 
-INLINE __m256i planes_sum(int n, int groups, const struct planes *c, const struct arranged *t)
+typedef struct thirty_two codes_fn(const struct planes *p, int g);
+typedef struct scales scales_fn(const struct planes *p);
+typedef __m256i start_fn(const struct planes *p, const struct strip256 *x);
+INLINE __m256i no_start(const struct planes *p, const struct strip256 *x)
 {
-	__m256i high = _mm256_setzero_si256(), low = high;
-	n /= groups;
-	UNROLL for (int g = 0; g < groups; g++) {
-		high = i_madd(high, products(t->start_high[g], n, c->c + g*n, t->high + g*n), c->sc[g]);
-		low = i_madd(low, products(t->start_low[g], n, c->c + g*n, t->low + g*n), c->sc[g]);
-	}
-	return _mm256_add_epi32(_mm256_slli_epi32(high, 6), low);
+	(void)p; (void)x;
+	return _mm256_setzero_si256();
 }
+/* The sums of the quarters of a, b, c, d, in this order in each half */
+INLINE __m256i y_lanes(const __m256i *a)
+{
+	const __m256i ab = _mm256_add_epi32(_mm256_unpacklo_epi32(a[0], a[1]), _mm256_unpackhi_epi32(a[0], a[1])),
+		cd = _mm256_add_epi32(_mm256_unpacklo_epi32(a[2], a[3]), _mm256_unpackhi_epi32(a[2], a[3]));
+	return _mm256_add_epi32(_mm256_unpacklo_epi64(ab, cd), _mm256_unpackhi_epi64(ab, cd));
+}
+INLINE void book_sums(int n, const struct planes *p, const struct arranged *t, int32_t *to, size_t step,
+	codes_fn *codes, scales_fn *scales, start_fn *start)
+{
+	const struct scales sc = scales(p);
+	__m256i sum[DIGITS_TOKENS];
+	UNROLL for (int i = 0; i < n; i++) sum[i] = start(p, t[i].x);
+	UNROLL for (int half = 0; half < 2; half++) {
+		__m256i a[DIGITS_TOKENS][4];
+		UNROLL for (int j = 0; j < 4; j++) {
+			const int g = 4*half + j;
+			const struct thirty_two c = codes(p, g);
+			UNROLL for (int i = 0; i < n; i++) {
+				const int16_t (*x)[16] = t[i].x->eights + 2*g;
+				a[i][j] = i_madd(_mm256_madd_epi16(c.first, y_load(x[0])), c.second, y_load(x[1]));
+			}
+		}
+		UNROLL for (int i = 0; i < n; i++)
+			sum[i] = _mm256_add_epi32(sum[i], _mm256_mullo_epi32(y_lanes(a[i]), sc.of[half]));
+	}
+	UNROLL for (int i = 0; i < n; i++) y_store(to + (size_t)i*step, sum[i]);
+}
+#define BOOK_SUMS(name, start) \
+INLINE void name##_sums(int n, const struct planes *p, const struct arranged *t, int32_t *to, size_t step) \
+{ book_sums(n, p, t, to, step, name##_codes, name##_scales, start); }
+BOOK_SUMS(iq2_xxs, no_start)
+BOOK_SUMS(iq2_xs, no_start)
+BOOK_SUMS(iq2_s, no_start)
+BOOK_SUMS(iq3_xxs, no_start)
+BOOK_SUMS(iq3_s, no_start)
+BOOK_SUMS(iq1_s, iq1_s_start)
+BOOK_SUMS(iq1_m, iq1_m_start)
+
+/* ---- ternary types ---- */
+
+#define tq2_0_prepare nothing
+#define tq1_0_prepare nothing
 /* Adds codes of TQ2_0 times digits of n tokens: [0] those at even places of their bytes, [1] those at odd ones, four
  * times as large, which saves shifts. */
 INLINE void quarters(int n, __m256i q, const struct arranged *t, int at, __m256i (*high)[2], __m256i (*low)[2])
@@ -421,7 +364,7 @@ INLINE void quarters(int n, __m256i q, const struct arranged *t, int at, __m256i
 	UNROLL for (int k = 0; k < 4; k++) {
 		const __m256i c = y_and(k < 2 ? q : right, k%2 ? y_bytes(12) : y_bytes(3));
 		UNROLL for (int i = 0; i < n; i++) {
-			const struct digits *x = t[i].from->in + ORDER_PLAIN;
+			const struct digits *x = t[i].x->in + ORDER_PLAIN;
 			__m256i *h = high[i] + k%2, *l = low[i] + k%2;
 			*h = _mm256_add_epi16(*h, _mm256_maddubs_epi16(c, y_load(x->high + at + 32*k)));
 			*l = _mm256_add_epi16(*l, _mm256_maddubs_epi16(c, y_load(x->low + at + 32*k)));
@@ -434,8 +377,9 @@ INLINE void tq2_0_sums(int n, const struct planes *c, const struct arranged *t, 
 	__m256i high[DIGITS_TOKENS][2], low[DIGITS_TOKENS][2];
 	UNROLL for (int i = 0; i < n; i++)
 		high[i][0] = high[i][1] = low[i][0] = low[i][1] = _mm256_setzero_si256();
-	quarters(n, c->c[0], t, 0, high, low);
-	quarters(n, c->c[1], t, 128, high, low);
+	const struct tq2_0 *b = c->block;
+	quarters(n, y_load(b->qs), t, 0, high, low);
+	quarters(n, y_load(b->qs + 32), t, 128, high, low);
 	UNROLL for (int i = 0; i < n; i++) {
 		const __m256i h = _mm256_add_epi16(high[i][0], _mm256_srai_epi16(high[i][1], 2)),
 			l = _mm256_add_epi16(low[i][0], _mm256_srai_epi16(low[i][1], 2));
@@ -448,18 +392,22 @@ INLINE void tq2_0_sums(int n, const struct planes *c, const struct arranged *t, 
 INLINE void tq1_0_sums(int n, const struct planes *c, const struct arranged *t, int32_t *to, size_t step)
 {
 	static const int16_t power[5] = { 3, 9, 27, 81, 243 };
+	const struct tq1_0 *b = c->block;
+	/* 32 bytes; the other 16, the 4 of qh, and zeros */
+	const __m256i q[2] = { y_load(b->qs),
+		_mm256_set_m128i(_mm_loadu_si32(b->qh), _mm_loadu_si128((const void *)(b->qs + 32))) };
 	__m256i evens[DIGITS_TOKENS], odds[DIGITS_TOKENS];
 	UNROLL for (int i = 0; i < n; i++) {
 		evens[i] = t[i].start;
 		odds[i] = _mm256_setzero_si256();
 	}
 	UNROLL for (int r = 0; r < 2; r++) {
-		const __m256i even = _mm256_slli_epi16(c->c[r], 8), odd = y_and(c->c[r], y_words(0xff00));
+		const __m256i even = _mm256_slli_epi16(q[r], 8), odd = y_and(q[r], y_words(0xff00));
 		UNROLL for (int k = 0; k < 5; k++) {
 			const __m256i first = _mm256_mulhi_epu16(even, y_words(power[k])),
 				second = _mm256_mulhi_epu16(odd, y_words(power[k]));
 			UNROLL for (int i = 0; i < n; i++) {
-				const int16_t *x = t[i].from->thirds[k] + 32*r;
+				const int16_t *x = t[i].x->thirds[k] + 32*r;
 				evens[i] = i_madd(evens[i], first, y_load(x));
 				odds[i] = i_madd(odds[i], second, y_load(x + 16));
 				__asm__("" : "+x"(evens[i]), "+x"(odds[i]));
@@ -468,3 +416,14 @@ INLINE void tq1_0_sums(int n, const struct planes *c, const struct arranged *t, 
 	}
 	UNROLL for (int i = 0; i < n; i++) y_store(to + (size_t)i*step, _mm256_add_epi32(evens[i], odds[i]));
 }
+
+/* ---- what books_text.h asks for besides ---- */
+
+INLINE struct planes of_block(const void *block, const struct prepared *from) { return (struct planes){ block, from }; }
+INLINE void of_strip(const struct strip256 *x, int bias, struct arranged *t)
+{
+	const __m256i sum = _mm256_srai_epi32(_mm256_load_si256((const void *)x->sum128), 7);
+	*t = (struct arranged){ x, _mm256_mullo_epi32(sum, y_ints(-bias)) };
+}
+#define PLANES(name) of_block
+#define ARRANGE(order) of_strip

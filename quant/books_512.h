@@ -4,6 +4,9 @@
  * A code book of up to 512 words fits a few registers, and one instruction finds 32 or 64 words in two of them; the
  * upper bits of the words' numbers choose the right ones. Longer books are read word by word.
  *
+ * The codes at the same place of their bytes, or of the words of a code book, are a plane. The columns in a lane of a
+ * plane have the same scale, so the planes' products are added up before they are scaled.
+ *
  * A byte of a plane is a place of four columns: plane k of place b is column 4b + k. So a lane of 32 bits is 16
  * consecutive columns, which share a scale. */
 #include <immintrin.h>
@@ -479,3 +482,21 @@ INLINE __m256i planes_sum(int n, int has, const struct planes *c, const struct a
 	if (has & SCALES) s = _mm512_mullo_epi32(s, c->sc);
 	return _mm256_add_epi32(_mm512_castsi512_si256(s), _mm512_extracti64x4_epi64(s, 1));
 }
+
+#define PLANES(name) name##_planes
+#define ARRANGE(order) arrange_##order
+#define SUMS_OF(name, order) \
+INLINE void name##_sums(int n, const struct planes *c, const struct arranged *t, int32_t *to, size_t step) \
+{ \
+	UNROLL for (int i = 0; i < n; i++, to += step) \
+		_mm256_store_si256((void *)to, planes_sum(N_##order, GROUPS_##order, c, t + i)); \
+}
+SUMS_OF(iq2_xxs, fours)
+SUMS_OF(iq2_xs, twos)
+SUMS_OF(iq2_s, twos)
+SUMS_OF(iq3_xxs, threes)
+SUMS_OF(iq3_s, threes)
+SUMS_OF(iq1_s, deltas)
+SUMS_OF(iq1_m, twos)
+SUMS_OF(tq1_0, tq1_0)
+SUMS_OF(tq2_0, tq2_0)

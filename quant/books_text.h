@@ -2,25 +2,18 @@
  * books_text.h - rows of types with code books and of ternary types times digits, for all widths of registers; defines
  * the table BOOKS_TABLE, whose sums BOOKS_DIGITS settles. An instance first includes books_256.h or books_512.h, which
  * have
- *   struct planes           a block's codes and scales, in the order of columns that suits their unpacking
- *   struct arranged         a token's digits in the same order
+ *   struct planes           a block's codes and scales, or what they are made from
+ *   struct arranged         a token's activations, in the order of columns that suits the codes
  *   name_prepare(w, stride, n, to)  makes struct prepared for n rows' blocks: their words, or what these are found by
- *   name_planes(block, from)        for one of the types below; called later, so that neither has to wait long
- *   arrange_ORDER(strip, bias, t)   makes the digits for it
- *   N_ORDER, GROUPS_ORDER   the number of planes; the groups for planes_sum
- *   planes_sum(n, groups, c, t)     eight lanes that add up to a block's sum
- *   tq1_0_sums(n, c, t, to, step)   leaves them for n tokens, if BOOKS_TERNARY is defined, which needs no planes of the
- *                                   ternary types; and tq2_0_sums
- *
- * The codes at the same place of their bytes, or of the words of a code book, are a plane. The columns in a lane of a
- * plane have the same scale, so the planes' products are added up before they are scaled. */
+ *   PLANES(name)(block, from)       for one of the types below; called later, so that neither has to wait long
+ *   ARRANGE(order)(strip, bias, t)  makes the activations for it; order: how many columns share what (books_512.h)
+ *   name_sums(n, c, t, to, step)    leaves eight lanes that add up to a block's sum for each of n tokens, which begin
+ *                                   `step` apart */
 #include "kern.h"
 
-INLINE void leave(int32_t *to, __m256i sum) { _mm256_store_si256((void *)to, sum); }
 typedef void prepare_fn(const char *w, size_t stride, size_t n, struct prepared *to);
 typedef struct planes planes_fn(const void *block, const struct prepared *from);
 typedef void arrange_fn(const struct strip256 *x, int bias, struct arranged *t);
-/* for n tokens, whose lanes begin `step` apart */
 typedef void sums_fn(int n, const struct planes *c, const struct arranged *t, int32_t *to, size_t step);
 struct book {
 	size_t bytes;
@@ -70,22 +63,11 @@ INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *
 	}
 }
 
-#define SUMS_OF(order) \
-INLINE void order##_sums(int n, const struct planes *c, const struct arranged *t, int32_t *to, size_t step) \
-{ UNROLL for (int i = 0; i < n; i++, to += step) leave(to, planes_sum(N_##order, GROUPS_##order, c, t + i)); }
-SUMS_OF(fours)
-SUMS_OF(twos)
-SUMS_OF(threes)
-SUMS_OF(deltas)
-#if !defined BOOKS_TERNARY
-SUMS_OF(tq1_0)
-SUMS_OF(tq2_0)
-#endif
 /* Functions for 1, 2 and 4 tokens */
 #define BOOKS(name, n, order, ...) \
 static void name##_##n(const struct digits_part *p, struct digit_sums *to) \
-{ books(n, p, to, (struct book){ sizeof(struct name), __VA_ARGS__ }, arrange_##order, name##_prepare, \
-	name##_planes, order##_sums); }
+{ books(n, p, to, (struct book){ sizeof(struct name), __VA_ARGS__ }, ARRANGE(order), name##_prepare, \
+	PLANES(name), name##_sums); }
 #define BOOK(name, ...) BOOKS(name, 1, __VA_ARGS__) BOOKS(name, 2, __VA_ARGS__) BOOKS(name, 4, __VA_ARGS__)
 #define D_OF(name) offsetof(struct name, d), NULL
 BOOK(iq2_xxs, fours, SIGNED, D_OF(iq2_xxs))

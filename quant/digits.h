@@ -56,6 +56,8 @@ struct strip256 {
 	int8_t sum_high[16], sum_low[16];       /* sum as 256*high + low */
 	_Alignas(32) int32_t sum128[8]; /* of 32, times 128 */
 	_Alignas(64) int16_t words[16][16];     /* IQ4_XS's, for registers of 32 bytes: see i_iq4_xs */
+	_Alignas(64) int16_t eights[16][16];    /* those of code books for registers of 32 bytes: see books_256.h */
+	int16_t sum8[2][16];            /* of eights of each half, the even ones and the odd ones */
 	_Alignas(64) int16_t thirds[5][64];     /* TQ1_0's, for registers of 32 bytes: see tq1_0_sums */
 	int32_t less4[16]; /* -4 times sum by lanes of ORDER_LANES, -64 in the last two of every four */
 	float d;

@@ -50,7 +50,6 @@ INLINE __m256i y_move(__m256i a, int n)
 /* Words of the first half moved right by a, of the second half by b; negative: left */
 INLINE c64 c_move(c64 c, int a, int b) { return (c64){ y_move(c.a, a), y_move(c.b, b) }; }
 INLINE c64 c_right(c64 c, int n) { return c_move(c, n, n); }
-INLINE c64 c_left(c64 c, int n) { return c_move(c, -n, -n); }
 INLINE c64 c_and(c64 c, int mask)
 {
 	return (c64){ _mm256_and_si256(c.a, y_bytes(mask)), _mm256_and_si256(c.b, y_bytes(mask)) };
@@ -96,17 +95,17 @@ INLINE __m256i i_scales(__m128i sc)
 		13, 15)));
 }
 INLINE __m256i i_sums(const struct strip256 *x) { return _mm256_load_si256((const void *)x->first); }
-/* The sums of codes in ORDER_EIGHTS times those scales, in eight lanes */
-INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i sc)
+/* The scales for register i of Q6_K's codes */
+INLINE __m256i i_scales_at(__m256i sc, int i)
 {
 	const long long first = 0x0100010001000100, second = 0x0908090809080908;
 	const __m256i at = _mm256_setr_epi64x(first, second, first, second);
-	isum s[2] = { i_zero(), i_zero() };
-	UNROLL for (int i = 0; i < 4; i++)
-		i_chain(s, c[i].a, c[i].b, high.x + 64*i, low.x + 64*i, 32,
-			_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(2*i))));
-	return i_value(s[0], s[1]);
+	return _mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(2*i)));
 }
+/* Keeps what is made of a from being made earlier. */
+INLINE void c_stay(c64 *a) { __asm__("" : "+x"(a->a), "+x"(a->b)); }
+INLINE void i_stay(isum *s) { __asm__("" : "+x"(s[0]), "+x"(s[1])); }
+#define DIGITS_STEPS
 /* Codes times digits at x and after it, in words: four registers at places `next` apart */
 INLINE __m256i i_four(__m256i a, __m256i b, __m256i c, __m256i d, const int8_t *x, int next)
 {

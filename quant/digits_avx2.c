@@ -114,6 +114,24 @@ static inline void take_words(const int16_t *q, int16_t (*to)[16])
 	_mm256_store_si256((void *)to[0], _mm256_permute2x128_si256(a, b, 0x20));
 	_mm256_store_si256((void *)to[1], _mm256_permute2x128_si256(a, b, 0x31));
 }
+/* Of each 32, the first eights of both sixteens, then the second ones */
+static inline void take_code_eights(const int16_t *q, int16_t (*to)[16])
+{
+	for (size_t i = 0; i < 16; i += 2, q += 32) {
+		const __m256i a = _mm256_loadu_si256((const void *)q), b = _mm256_loadu_si256((const void *)(q + 16));
+		_mm256_store_si256((void *)to[i], _mm256_permute2x128_si256(a, b, 0x20));
+		_mm256_store_si256((void *)to[i + 1], _mm256_permute2x128_si256(a, b, 0x31));
+	}
+}
+/* Sums of the eights of 128 columns */
+static inline void take_sums(const int16_t *q, int16_t *to)
+{
+	__m256i a[8];
+	UNROLL for (size_t i = 0; i < 8; i++) a[i] = _mm256_loadu_si256((const void *)(q + 16*i));
+	for (size_t n = 4; n; n /= 2)
+		UNROLL for (size_t i = 0; i < n; i++) a[i] = _mm256_hadd_epi16(a[2*i], a[2*i + 1]);
+	_mm256_store_si256((void *)to, a[0]);
+}
 static void pack256(const struct narrow *q, struct strip256 *s)
 {
 	static const uint8_t fourths[16] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 },
@@ -130,6 +148,8 @@ static void pack256(const struct narrow *q, struct strip256 *s)
 	take_lanes(s->in[ORDER_HALVES].high, s->in[ORDER_LANES].high);
 	take_lanes(s->in[ORDER_HALVES].low, s->in[ORDER_LANES].low);
 	take_thirds(q->q, s->thirds);
+	take_code_eights(q->q, s->eights);
+	for (size_t i = 0; i < 2; i++) take_sums(q->q + 128*i, s->sum8[i]);
 	for (size_t i = 0; i < 4; i++)
 		for (size_t k = 0; k < 2; k++) take_words(q->q + 64*i + 16*k, s->words + 4*i + 2*k);
 	memcpy(s->sum, q->sum, sizeof s->sum);

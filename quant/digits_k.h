@@ -5,7 +5,8 @@
  *   chains    32 columns share a scale: sums of two sixteens, one after the other, are scaled at once. Q4_K, Q5_K
  *   IQ4_XS    the same, or words as in digits_words.h: i_iq4_xs of the vocabulary
  *   Q2_K      16 columns share a scale, and a byte has codes of four sixteens: c_q2_k and i_q2_k of the vocabulary
- *   sixteens  16 columns share one: products of four codes are scaled before they are added up. Q3_K, Q6_K */
+ *   sixteens  16 columns share one: products of four codes are scaled before they are added up. Q3_K, Q6_K; the latter
+ *             step by step in registers of 32 bytes */
 
 /* ---- chains: codes c[0] and c[1] with the first four scales, c[2] and c[3] with the others ---- */
 
@@ -107,14 +108,6 @@ INLINE void c_q5_k(const struct q5_k *b, c64 *c)
 	c[2] = c_join(c_right(a, 4), 15, u[1]);
 	c[3] = c_join(c_right(e, 4), 15, v[1]);
 }
-INLINE void c_q6_k(const struct q6_k *b, c64 *c)
-{
-	c64 x = c_both(b->ql, b->ql + 64), y = c_both(b->ql + 32, b->ql + 96), u = c_both(b->qh, b->qh + 32);
-	c[0] = c_merge(x, 15, c_left(u, 4), 48);
-	c[1] = c_merge(y, 15, c_left(u, 2), 48);
-	c[2] = c_merge(c_right(x, 4), 15, u, 48);
-	c[3] = c_merge(c_right(y, 4), 15, c_right(u, 2), 48);
-}
 static const enum digits_order order_q3_k = ORDER_Q3_K;
 static heads_fn *const q3_k_heads = q3_k_sixes;
 /* Two registers have halves of bytes with three bits each, the upper one joined to the lower two by tables of halves of
@@ -132,13 +125,52 @@ INLINE void q3_k_block(const void *block, const struct meet *m)
 }
 #endif
 
-/* By chains, and by sixteens, with codes of either text above */
+/* By chains, with codes of either text above */
 INLINE void q5_k_block(const void *block, const struct meet *m)
 {
 	c64 c[4];
 	c_q5_k(block, c);
 	chains_with_minima(c, m);
 }
+
+#if defined DIGITS_STEPS
+/* Each register of codes is multiplied before the next one is made. A core that has few waiting instructions in view
+ * would else find only those that make codes, then only products. */
+INLINE void q6_k_block(const void *block, const struct meet *m)
+{
+	const struct q6_k *b = block;
+	const __m256i sc = i_scales(x16(b->scales));
+	c64 u = c_both(b->qh, b->qh + 32);
+	isum s[DIGITS_TOKENS][2];
+	UNROLL for (int t = 0; t < m->n_tokens; t++) {
+		s[t][0] = i_zero();
+		s[t][1] = _mm256_slli_epi32(_mm256_madd_epi16(sc, i_sums(strip_of(m, t))), 5);
+		s[t][1] = _mm256_sub_epi32(i_zero(), s[t][1]);
+	}
+	UNROLL for (int i = 0; i < 4; i++) {
+		const uint8_t *ql = b->ql + i%2*32;
+		c64 x = c_both(ql, ql + 64);
+		c_stay(&x);
+		if (i) c_stay(&u);
+		const c64 c = c_merge(c_right(x, i/2*4), 15, c_right(u, 2*i - 4), 48);
+		UNROLL for (int t = 0; t < m->n_tokens; t++) {
+			i_chain(s[t], c.a, c.b, high_of(m, t).x + 64*i, low_of(m, t).x + 64*i, 32, i_scales_at(sc, i));
+			i_stay(s[t]);
+		}
+	}
+	UNROLL for (int t = 0; t < m->n_tokens; t++) leave(m, t, i_value(s[t][0], s[t][1]));
+}
+#else
+#if !defined DIGITS_LANES
+INLINE void c_q6_k(const struct q6_k *b, c64 *c)
+{
+	c64 x = c_both(b->ql, b->ql + 64), y = c_both(b->ql + 32, b->ql + 96), u = c_both(b->qh, b->qh + 32);
+	c[0] = c_merge(x, 15, c_left(u, 4), 48);
+	c[1] = c_merge(y, 15, c_left(u, 2), 48);
+	c[2] = c_merge(c_right(x, 4), 15, u, 48);
+	c[3] = c_merge(c_right(y, 4), 15, c_right(u, 2), 48);
+}
+#endif
 INLINE void q6_k_block(const void *block, const struct meet *m)
 {
 	const struct q6_k *b = block;
@@ -146,3 +178,4 @@ INLINE void q6_k_block(const void *block, const struct meet *m)
 	c_q6_k(b, c);
 	sixteens(c, x16(b->scales), 5, i_sixteens, m);
 }
+#endif
