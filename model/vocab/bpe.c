@@ -140,12 +140,12 @@ static bool fill_joints(struct bpe *b)
 	}
 }
 
-static void fill_bytes(struct bpe *b)
+static void fill_bytes(struct bpe *b, const bool *own)
 {
 	for (int i = 0; i < 256; i++) b->byte[i] = -1;
 	for (size_t id = 0; id < b->v->n; id++) {
 		int byte = vocab_byte_of(b->v->tokens[id]);
-		if (byte >= 0) b->byte[byte] = (int32_t)id;
+		if (byte >= 0 && own[id]) b->byte[byte] = (int32_t)id;
 	}
 }
 
@@ -182,7 +182,7 @@ static void end_work(struct bpe *b)
 	free(b->work);
 }
 
-enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_error *err)
+enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, const bool *own, struct ggu_error *err)
 {
 	struct bpe *b = calloc(1, sizeof *b);
 	const json_t *m = json_object_get(v->pipeline, "model");
@@ -194,7 +194,7 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 		b->fuse_unk = b->by_scores || vocab_json_true(m, "fuse_unk");
 		b->ignore_merges = vocab_json_true(m, "ignore_merges");
 	}
-	if (!b || !begin_work(b) || !(b->texts = texts_new(v, b->by_scores)) || !fill_pairs(b)
+	if (!b || !begin_work(b) || !(b->texts = texts_new(v, own, b->by_scores)) || !fill_pairs(b)
 		|| ((b->by_scores || b->byte_fallback) && !fill_joints(b))) {
 		bpe_free(b);
 		return ggu_no_memory(err);
@@ -203,8 +203,8 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_erro
 		bpe_free(b);
 		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.scores", "is missing");
 	}
-	fill_bytes(b);
-	b->unk = unk ? texts_find(b->texts, unk, strlen(unk)) : -1;
+	fill_bytes(b, own);
+	b->unk = unk ? vocab_find(v, unk) : -1;
 	for (size_t i = 0; b->unk < 0 && b->by_scores && i < v->n; i++)
 		if (v->types[i] == VOCAB_UNKNOWN) b->unk = (int32_t)i;
 	*out = b;

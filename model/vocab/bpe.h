@@ -18,7 +18,8 @@ struct bpe {
 	struct memo *memo;      /* stretches without anything unknown */
 	struct bpe_work *work;
 };
-enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, struct ggu_error *err);
+/* own: of vocab_own */
+enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, const bool *own, struct ggu_error *err);
 void bpe_free(struct bpe *b);
 /* text[n] to ids; false: out of memory. Takes time n log n in the number of characters, and memory for the longest
  * stretch of the text if there are joints. */

@@ -62,10 +62,10 @@ static void put(struct texts *t, size_t id)
 	if (!t->slot[i].id) t->slot[i] = (struct slot){ (int32_t)id + 1, hash };
 }
 
-struct texts *texts_new(const struct vocab *v, bool by_scores)
+struct texts *texts_new(const struct vocab *v, const bool *own, bool by_scores)
 {
 	struct texts *t = empty(v->tokens, v->n);
-	for (size_t id = 0; t && id < v->n; id++) if (!by_scores || is_text(v, id)) put(t, id);
+	for (size_t id = 0; t && id < v->n; id++) if (own[id] && (!by_scores || is_text(v, id))) put(t, id);
 	return t;
 }
 struct texts *texts_of(const struct ggu_str *list, size_t n)

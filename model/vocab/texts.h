@@ -10,9 +10,9 @@ static inline bool ids_enough(const struct ids *o) { return o->most && o->n >= o
 bool ids_add(struct ids *o, int32_t id);                /* false: out of memory */
 
 struct texts;
-/* The texts of v's tokens; if several have the same, the first is found. v must outlive it. by_scores: as in
- * SentencePiece, control, unknown and byte pieces have no text. NULL: out of memory. */
-struct texts *texts_new(const struct vocab *v, bool by_scores);
+/* The texts of v's tokens, those with own[id]; if several have the same, the first is found. v must outlive it.
+ * by_scores: as in SentencePiece, control, unknown and byte pieces have no text. NULL: out of memory. */
+struct texts *texts_new(const struct vocab *v, const bool *own, bool by_scores);
 /* The same for list[n], which must outlive it; empty texts are left out. */
 struct texts *texts_of(const struct ggu_str *list, size_t n);
 void texts_free(struct texts *t);

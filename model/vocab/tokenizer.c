@@ -329,12 +329,16 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 	const json_t *decoder = json_object_get(v->pipeline, "decoder");
 	const char *kind = vocab_json_str(json_object_get(v->pipeline, "model"), "type");
 	enum ggu_status s;
+	bool *own = NULL;
 	if (!t) return ggu_no_memory(err);
 	t->v = v;
 	s = pretok_new(&t->pre, v, err);
+	if (!s && !(own = vocab_own(v))) s = ggu_no_memory(err);
 	if (!s)
-		s = kind && !strcmp(kind, "WordPiece") ? wordpiece_new(&t->words, v, err)
-			: kind && !strcmp(kind, "Unigram") ? unigram_new(&t->pieces, v, err) : bpe_new(&t->bpe, v, err);
+		s = kind && !strcmp(kind, "WordPiece") ? wordpiece_new(&t->words, v, own, err)
+			: kind && !strcmp(kind, "Unigram") ? unigram_new(&t->pieces, v, own, err)
+			: bpe_new(&t->bpe, v, own, err);
+	free(own);
 	if (!s) s = read_added(t, err);
 	if (!s) s = find_around(t, err);
 	if (s) {

@@ -110,7 +110,7 @@ static void byte_of(struct unigram *u, size_t id, bool all)
 	if (byte >= 0 && (all || u->v->types[id] == VOCAB_BYTE)) u->byte[byte] = (int32_t)id;
 }
 
-static enum ggu_status read_pieces(struct unigram *u, bool all, struct ggu_error *err)
+static enum ggu_status read_pieces(struct unigram *u, const bool *own, bool all, struct ggu_error *err)
 {
 	const struct vocab *v = u->v;
 	struct entry *e = malloc((v->n + 1)*sizeof *e);
@@ -119,6 +119,7 @@ static enum ggu_status read_pieces(struct unigram *u, bool all, struct ggu_error
 	bool ok;
 	if (!e) return ggu_no_memory(err);
 	for (size_t id = 0; id < v->n; id++) {
+		if (!own[id]) continue;
 		byte_of(u, id, all);
 		if (!is_piece(v, id, all)) continue;
 		if (v->tokens[id].n > LONGEST) {
@@ -137,7 +138,7 @@ static enum ggu_status read_pieces(struct unigram *u, bool all, struct ggu_error
 	return ok ? GGU_OK : ggu_no_memory(err);
 }
 
-enum ggu_status unigram_new(struct unigram **out, const struct vocab *v, struct ggu_error *err)
+enum ggu_status unigram_new(struct unigram **out, const struct vocab *v, const bool *own, struct ggu_error *err)
 {
 	struct unigram *u = calloc(1, sizeof *u);
 	const json_t *m = json_object_get(v->pipeline, "model"), *unk = json_object_get(m, "unk_id");
@@ -148,7 +149,7 @@ enum ggu_status unigram_new(struct unigram **out, const struct vocab *v, struct 
 	u->unk = id >= 0 && (uint64_t)id < v->n ? (int32_t)id : UNKNOWN;
 	u->bytes = vocab_json_true(m, "byte_fallback");
 	memset(u->byte, -1, sizeof u->byte);
-	s = v->scores ? read_pieces(u, vocab_json_true(m, "all_tokens"), err)
+	s = v->scores ? read_pieces(u, own, vocab_json_true(m, "all_tokens"), err)
 		: ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.scores",
 			"is missing: pieces of this kind have scores");
 	if (s) unigram_free(u);

@@ -9,7 +9,8 @@
 #include "texts.h"
 
 struct unigram;
-enum ggu_status unigram_new(struct unigram **out, const struct vocab *v, struct ggu_error *err);
+/* own: of vocab_own */
+enum ggu_status unigram_new(struct unigram **out, const struct vocab *v, const bool *own, struct ggu_error *err);
 void unigram_free(struct unigram *u);
 bool unigram_has_bytes(const struct unigram *u);        /* unknown characters become tokens of their bytes */
 /* text[n] to ids; false: out of memory. Memory depends on the longest stretch over which pieces overlap. */

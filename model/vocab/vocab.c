@@ -308,6 +308,24 @@ struct ggu_str vocab_token(const struct vocab *v, int32_t id)
 {
 	return id < 0 || (size_t)id >= v->n ? (struct ggu_str){ "", 0 } : v->tokens[id];
 }
+int32_t vocab_find(const struct vocab *v, const char *text)
+{
+	size_t id = 0;
+	while (id < v->n && !text_is(v->tokens[id].p, v->tokens[id].n, text)) id++;
+	return id < v->n ? (int32_t)id : -1;
+}
+bool *vocab_own(const struct vocab *v)
+{
+	bool *own = malloc(v->n + 1);
+	json_t *id;
+	size_t i;
+	if (!own) return NULL;
+	memset(own, true, v->n + 1);
+	json_array_foreach(json_object_get(v->pipeline, "only_added"), i, id)
+		if (json_is_integer(id) && json_integer_value(id) >= 0 && (uint64_t)json_integer_value(id) < v->n)
+			own[json_integer_value(id)] = false;
+	return own;
+}
 enum vocab_token_type vocab_token_type(const struct vocab *v, int32_t id)
 {
 	return id < 0 || (size_t)id >= v->n ? VOCAB_UNUSED : (enum vocab_token_type)v->types[id];

@@ -229,3 +229,20 @@ enum ggu_status vocab_join_added(struct vocab *v, struct vocab_files *f, bool in
 	free(k.text);
 	return s;
 }
+
+enum ggu_status vocab_note_added(struct vocab *v, const json_t *vocab, const json_t *added, struct ggu_error *err)
+{
+	json_t *only = json_array(), *row;
+	size_t i;
+	bool ok = only;
+	json_array_foreach((json_t *)added, i, row) {
+		const char *text = vocab_json_str(row, "content");
+		json_t *id = json_object_get(row, "id");
+		bool known = json_is_array(vocab) ? id_of(row) < (json_int_t)json_array_size(vocab)
+			: text && json_object_get(vocab, text);
+		if (ok && json_is_integer(id) && !known) ok = !json_array_append(only, id);
+	}
+	if (ok && json_array_size(only)) ok = !json_object_set(v->pipeline, "only_added", only);
+	json_decref(only);
+	return ok ? GGU_OK : ggu_no_memory(err);
+}

@@ -13,6 +13,7 @@
  *   model.order                "merges" (rank of the pair) or "scores" (score of the joined token)
  *   model.user_defined         ids that are cut out of the normalized text first (SentencePiece)
  *   model.all_tokens           of Unigram: control tokens are pieces of a text like others (tokenizer.json)
+ *   only_added                 ids of added tokens that model.vocab lacks: the model never makes them of a text
  *   normalizer SentencePiece   add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, charsmap
  * vocab.charsmap is the table of a normalizer Precompiled, and of SentencePiece's if that says charsmap. */
 #ifndef MODEL_VOCAB_VOCAB_IMPL_H
@@ -90,6 +91,8 @@ enum ggu_status vocab_read_added(struct vocab_files *f, struct ggu_error *err);
 /* Compares what the files say of an id, and removes rows that do not count from the lists. into_json: tokenizer.json
  * counts most, and what it lacks is added to its list. */
 enum ggu_status vocab_join_added(struct vocab *v, struct vocab_files *f, bool into_json, struct ggu_error *err);
+/* Sets only_added of the pipeline, from model.vocab, an object or a list, and the list of added tokens. */
+enum ggu_status vocab_note_added(struct vocab *v, const json_t *vocab, const json_t *added, struct ggu_error *err);
 /* *j NULL: absent */
 enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err);
 
@@ -122,6 +125,11 @@ json_t *vocab_added_by_type(const struct vocab *v);
 /* 10 for the token "<0x0A>"; -1: not a token of that form. */
 int vocab_byte_of(struct ggu_str token);
 bool vocab_looks_special(const char *text, size_t n);
+
+/* For each id, whether the model itself knows it, and not only the list of added tokens. malloc'ed; NULL: out of
+ * memory. */
+bool *vocab_own(const struct vocab *v);
+int32_t vocab_find(const struct vocab *v, const char *text);    /* the first token of that text; -1: none */
 
 /* Finds tokenizer.ggml.pre of a folder: by the hash of the test string's ids, else by the shape of the pre-tokenizer;
  * if the shape has several names, `prefer` if it is among them. NULL: unknown. The name is static. */

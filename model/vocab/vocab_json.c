@@ -113,6 +113,8 @@ enum ggu_status vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *mo
 		if (x && !json_is_null(x)) json_object_set_new(v->pipeline, trees[i], json_deep_copy(x));
 	}
 	json_object_set_new(v->pipeline, "model", model);
+	TRY(vocab_note_added(v, json_object_get(json_object_get(t, "model"), "vocab"),
+		json_object_get(t, "added_tokens"), err));
 	return vocab_take_tables(v, json_object_get(v->pipeline, "normalizer"), 0, err);
 }
 
@@ -222,6 +224,7 @@ enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files 
 	if (!s) s = vocab_size(v, n, false, 0, err);
 	if (!s) s = fill(v, &tables, err);
 	if (!s) s = split_merges(v, text, bytes, err);
+	if (!s) s = vocab_note_added(v, vocab, added, err);
 	if (!s) {
 		v->write_merges = true;
 		json_object_set(v->pipeline, "added_tokens", added);

@@ -10,7 +10,7 @@ enum { MARK_BYTES = 3, ON_BYTES = 2, LONGEST = 4096 };  /* the most characters o
 static const char mark[] = "\xe2\x96\x81", on[] = "##";
 
 struct wordpiece {
-	struct ggu_str *text;                   /* as vocab.txt spells them; empty for unused tokens */
+	struct ggu_str *text;                   /* as vocab.txt spells them; empty for tokens that are no words */
 	char *bytes;                            /* holds the texts that begin with ## */
 	struct texts *texts;
 	int32_t unknown;                        /* -1: unknown words vanish */
@@ -19,7 +19,7 @@ struct wordpiece {
 };
 
 /* From a GGUF's spelling, which marks where words begin, to that of vocab.txt, which marks where they go on. */
-static bool spell(struct wordpiece *w, const struct vocab *v)
+static bool spell(struct wordpiece *w, const struct vocab *v, const bool *own)
 {
 	size_t n = 1;
 	char *to;
@@ -29,7 +29,7 @@ static bool spell(struct wordpiece *w, const struct vocab *v)
 	if (!w->text || !to) return false;
 	for (size_t id = 0; id < v->n; id++) {
 		struct ggu_str t = v->tokens[id];
-		if (v->types[id] == VOCAB_UNUSED) continue;
+		if (v->types[id] == VOCAB_UNUSED || !own[id]) continue;
 		if (v->types[id] != VOCAB_NORMAL) w->text[id] = t;
 		else if (text_begins(t.p, t.n, mark))
 			w->text[id] = (struct ggu_str){ t.p + MARK_BYTES, t.n - MARK_BYTES };
@@ -43,7 +43,7 @@ static bool spell(struct wordpiece *w, const struct vocab *v)
 	return true;
 }
 
-enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, struct ggu_error *err)
+enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, const bool *own, struct ggu_error *err)
 {
 	struct wordpiece *w = calloc(1, sizeof *w);
 	const json_t *m = json_object_get(v->pipeline, "model"), *most = json_object_get(m, "max_input_chars_per_word");
@@ -52,7 +52,7 @@ enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, str
 		w->most = json_is_integer(most) && json_integer_value(most) > 0 ?
 			(size_t)json_integer_value(most) : 100;
 		if (w->most > LONGEST) w->most = LONGEST;
-		if (spell(w, v)) w->texts = texts_of(w->text, v->n);
+		if (spell(w, v, own)) w->texts = texts_of(w->text, v->n);
 		w->word = malloc(ON_BYTES + 4*w->most);
 	}
 	if (!w || !w->texts || !w->word) {
@@ -60,6 +60,7 @@ enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, str
 		return ggu_no_memory(err);
 	}
 	w->unknown = unknown ? texts_find(w->texts, unknown, strlen(unknown)) : v->special[VOCAB_UNK];
+	if (w->unknown < 0 && unknown) w->unknown = vocab_find(v, unknown);
 	*out = w;
 	return GGU_OK;
 }

@@ -8,7 +8,8 @@
 #include "texts.h"
 
 struct wordpiece;
-enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, struct ggu_error *err);
+/* own: of vocab_own */
+enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, const bool *own, struct ggu_error *err);
 void wordpiece_free(struct wordpiece *w);
 /* Encodes one word; one that cannot be covered or is too long becomes the unknown token. false: out of memory. */
 bool wordpiece_encode(struct wordpiece *w, const char *word, size_t n, struct ids *o);

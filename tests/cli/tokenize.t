@@ -324,5 +324,21 @@ ids "words that are special tokens or look like the rest of a word" '{"pre_token
 	"###": 6}}}' \
 	'["13 1 a13","##a a##a","\u2581a ###3"]' '[[1,2,1,0],[4,3,6,6,4],[0,6,2]]'
 
+# tokens that only the list of added tokens has: not even a text of theirs becomes one if special tokens are plain text
+added='"added_tokens": [{"id": 3, "content": "ab", "special": true, "normalized": false}]'
+while IFS= read -r row; do
+	ids "$(printf '%s' "$row" | jq -r .type): an added token" "{$added, \"model\": $row}" '["aba"]' '[[3,1]]'
+	for m in "$TMP/own" "$TMP/own.gguf"; do
+		is "... is unknown to the model itself, $(basename "$m")" \
+			"$(printf ab | gguf-tokenize -m "$m" --no-special)" "$(printf '%s' "$row" | jq -r .want)"
+	done
+done <<'END'
+{"want": "1 2", "type": "BPE", "ignore_merges": true, "vocab": {"?": 0, "a": 1, "b": 2}, "merges": []}
+{"want": "0", "type": "WordPiece", "unk_token": "?", "vocab": {"?": 0, "a": 1, "b": 2}}
+{"want": "1 2", "type": "Unigram", "unk_id": 0, "vocab": [["?", 0], ["a", -10000], ["b", -10000]]}
+END
+ids "... nor does a score that it has not count" "{$added, \"model\": {\"type\": \"Unigram\", \"unk_id\": 0,
+	\"vocab\": [[\"?\", 0], [\"b\", 20], [\"cb\", -1]]}}" '["cb"]' '[[0,1]]'
+
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing
