@@ -3,7 +3,8 @@
  * merged (bpe.h), looked up (wordpiece.h) or weighed (unigram.h). tokenizer_text.c goes the other way.
  *
  * Added tokens are matched leftmost, longest first: those with normalized: false in the raw text, the others in the
- * normalized stretches, by the normalized form of their own text. Special ones count only with TOKENIZE_SPECIAL. */
+ * normalized stretches, by the normalized form of their own text. What does not count is matched too, and passed over:
+ * special ones without TOKENIZE_SPECIAL, and those that should stand alone and do not. */
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -121,13 +122,9 @@ static size_t last_char(const char *p, size_t at, utf8proc_int32_t *c)
 	return k;
 }
 
-/* How p[n] is searched for added tokens: is it raw or normalized, and do special ones count? */
-struct look { const char *p; size_t n; bool normalized; unsigned flags; };
+/* A text that is searched for added tokens: is it raw or normalized? */
+struct look { const char *p; size_t n; bool normalized; };
 
-static bool fits(const struct added *a, const struct look *l)
-{
-	return a->normalized == l->normalized && (!a->special || l->flags & TOKENIZE_SPECIAL);
-}
 static bool stands_alone(const struct look *l, size_t at, size_t end)
 {
 	utf8proc_int32_t before = ' ', after = ' ';
@@ -157,7 +154,7 @@ static const struct added *match(const struct tokenizer *t, const struct look *l
 	for (size_t d = 1; lo < hi; d++) {
 		bool found = false;
 		for (; lo < hi && t->added[lo].text.n == d; lo++)
-			if (!found && fits(t->added + lo, l)) { best = t->added + lo; found = true; }
+			if (!found && t->added[lo].normalized == l->normalized) { best = t->added + lo; found = true; }
 		if (lo == hi || d == n) break;
 		lo = from_byte(t, lo, hi, d, p[d]);
 		hi = from_byte(t, lo, hi, d, p[d] + 1);
@@ -183,31 +180,48 @@ static enum ggu_status encode_piece(void *ctx, const char *piece, size_t n)
 
 typedef enum ggu_status stretch(struct encoding *e, const char *p, size_t n, bool first);
 
-/* Cuts added tokens out of p[n] and passes the stretches between them to `rest`. */
+static bool counts(const struct encoding *e, const struct added *a, const struct look *l, size_t at, size_t end)
+{
+	if (a->special && !(e->flags & TOKENIZE_SPECIAL)) return false;
+	return !a->single_word || stands_alone(l, at, end);
+}
+
+static size_t before_blanks(const struct look *l, size_t from, size_t at)
+{
+	utf8proc_int32_t c;
+	for (size_t k; at > from; at = k) {
+		k = last_char(l->p, at, &c);
+		if (k < from || !pretok_is_space(c)) break;
+	}
+	return at;
+}
+static size_t after_blanks(const struct look *l, size_t at)
+{
+	utf8proc_int32_t c;
+	for (size_t len; at < l->n; at += len) {
+		len = tokenizer_char(l->p + at, l->n - at, &c);
+		if (!pretok_is_space(c)) break;
+	}
+	return at;
+}
+
+/* Cuts added tokens out of p[n] and passes the stretches between them to `rest`. Blanks that a token with rstrip takes
+ * are searched for the next token all the same, as in Hugging Face's tokenizers: the rest then goes on behind that one,
+ * blanks included. blanks: the end of the last such run. */
 static enum ggu_status cut(struct encoding *e, const char *p, size_t n, bool first, bool normalized, stretch *rest)
 {
-	const struct look l = { p, n, normalized, e->flags };
-	size_t from = 0;
-	for (size_t at = 0; at < n; ) {
+	const struct look l = { p, n, normalized };
+	size_t from = 0, blanks = 0;
+	for (size_t at = 0, next; at < n; at = next) {
 		const struct added *a = match(e->t, &l, at);
-		size_t end, left = at;
-		utf8proc_int32_t c;
-		if (!a) { at++; continue; }
-		end = at + a->text.n;
-		if (a->single_word && !stands_alone(&l, at, end)) { at = end; continue; }
-		while (a->lstrip && left > from) {
-			size_t k = last_char(p, left, &c);
-			if (k < from || !pretok_is_space(c)) break;
-			left = k;
-		}
-		while (a->rstrip && end < n) {
-			size_t len = tokenizer_char(p + end, n - end, &c);
-			if (!pretok_is_space(c)) break;
-			end += len;
-		}
+		size_t left = at, end;
+		next = end = a ? at + a->text.n : at + 1;
+		if (!a || !counts(e, a, &l, at, end)) continue;
+		if (a->lstrip) left = at > from ? before_blanks(&l, from, at) : from;
+		if (a->rstrip) end = blanks = end < blanks ? blanks : after_blanks(&l, end);
 		if (left > from) TRY(rest(e, p + from, left - from, first && !from));
-		if (!ids_add(&e->out, a->id)) return ggu_no_memory(e->err);
-		from = at = end;
+		if (left < end && !ids_add(&e->out, a->id)) return ggu_no_memory(e->err);
+		from = end;
 	}
 	return from < n ? rest(e, p + from, n - from, first && !from) : GGU_OK;
 }

@@ -340,5 +340,31 @@ END
 ids "... nor does a score that it has not count" "{$added, \"model\": {\"type\": \"Unigram\", \"unk_id\": 0,
 	\"vocab\": [[\"?\", 0], [\"b\", 20], [\"cb\", -1]]}}" '["cb"]' '[[0,1]]'
 
+# ids of tokenizers 0.23.3 around added tokens that take the blanks beside them, which are searched for more tokens
+beside()        # NAME JQ-OBJECTS-OF-ADDED-TOKENS TEXTS WANTED
+{
+	ids "$1" "$(jq -nc "{added_tokens: [$2 | .special //= false | .normalized = false],
+		model: {type: \"BPE\", unk_token: \"?\", merges: [],
+		vocab: {\"?\": 0, a: 1, b: 2, \" \": 3, \"\t\": 4}}}")" "$3" "$4"
+}
+right='{id: 5, content: "X", rstrip: true}'
+beside "a token takes the blanks behind it" "$right" '["aX \tb","X "]' '[[1,5,2],[5]]'
+beside "... a token may begin there" "$right, {id: 6, content: \" b\"}" '["aX b","aX  ba"]' '[[1,5,6],[1,5,6,1]]'
+beside "... or lie there, and what follows it is text" "$right, {id: 4, content: \"\t\"}" '["aX \t b","X\t"]' \
+	'[[1,5,4,3,2],[5,4]]'
+beside "... and is taken with the blanks if it takes them too" \
+	"$right, {id: 4, content: \"\t\", lstrip: true}" '["aX\t","aX \tb"]' '[[1,5],[1,5,2]]'
+beside "each blank that takes those behind it counts" '{id: 3, content: " ", rstrip: true}' '["a   b"]' '[[1,3,3,3,2]]'
+is "a special token that is plain text holds no other token" "$(jq -nc '{added_tokens: [{id: 3, content: "<a>",
+	special: true}, {id: 4, content: "a>"}, {id: 5, content: "<a>b"}], model: {type: "BPE", unk_token: "?",
+	merges: [], vocab: {"?": 0, a: 1, b: 2}}}' >"$TMP/own/tokenizer.json"
+	echo '["<a>","a>a","<a>b"]' | gguf-tokenize -m "$TMP/own" --json --no-special)" '[[0,1,0],[4,1],[5]]'
+repeat ' '
+mkdir "$TMP/blanks"
+jq -nc '{added_tokens: [{id: 1, content: " ", lstrip: true, rstrip: true}], model: {type: "BPE", merges: [],
+	vocab: {a: 0}}}' >"$TMP/blanks/tokenizer.json"
+ok "half a MiB of blanks that take each other in time" \
+	sh -c "ulimit -t 30; gguf-tokenize -m '$TMP/blanks' '$TMP/text' >'$TMP/ids'"
+
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing
