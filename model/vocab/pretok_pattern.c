@@ -20,11 +20,10 @@ enum { MAX_DEPTH = 16 };
 #define SPACE "\\p{Zs}\\t-\\r\\x{85}\\p{Z}"
 #define WORD PRETOK_WORD
 #define HEX "0-9a-fA-F"
-/* PCRE's [:punct:] has no symbols but those of ASCII. */
-#define PUNCT "\\p{P}\\p{S}"
-#define BLANK "\\p{Zs}\\t-\\t"
-/* \b: where a run of \w begins or ends; to it, but not to \w, fractions and raised digits of Latin-1 are words */
-#define EDGED "[" WORD "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}]"
+/* Outside of a class, \w has the fractions and raised digits of Latin-1 too; \b is where a run of these begins or
+ * ends. */
+#define EDGED_IN WORD "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"
+#define EDGED "[" EDGED_IN "]"
 #define EDGE "(?:(?<=" EDGED ")(?!" EDGED ")|(?<!" EDGED ")(?=" EDGED "))"
 
 /* What replaces the escape of this letter; in_class: between brackets. NULL: PCRE's own is right. */
@@ -33,8 +32,8 @@ static const char *escape(char letter, bool in_class)
 	switch (letter) {
 	case 's': return in_class ? SPACE : "[" SPACE "]";
 	case 'S': return in_class ? "\\S\\x{180e}" : "[^" SPACE "]";
-	case 'w': return in_class ? WORD : "[" WORD "]";
-	case 'W': return "[^" WORD "]";
+	case 'w': return in_class ? WORD : EDGED;
+	case 'W': return in_class ? "[^" WORD "]" : "[^" EDGED_IN "]";
 	case 'h': return in_class ? HEX : "[" HEX "]";
 	case 'H': return "[^" HEX "]";
 	case 'b': return in_class ? NULL : EDGE;
@@ -104,16 +103,23 @@ static void put_escape(struct class *c, const char *p)
 	} else put(&c->plain, other);
 }
 
-/* Writes a class of POSIX, such as [:punct:] or [:^punct:], p[n]. */
+/* Writes a class of POSIX, such as [:punct:] or [:^punct:], p[n]. Those of PCRE have other characters: its letters are
+ * \p{L}, its [:punct:] has no symbols but those of ASCII, its [:graph:] nothing for private use. */
 static void put_posix(struct class *c, const char *p, size_t n)
 {
-	static const struct { const char *name, *inside; } own[] = { { "punct:]", PUNCT }, { "space:]", SPACE },
-		{ "blank:]", BLANK }, { "word:]", WORD } };
+	static const struct { const char *name, *inside; bool not; } own[] = {
+		{ "punct:]", "\\p{P}\\p{S}", false }, { "space:]", SPACE, false },
+		{ "blank:]", "\\p{Zs}\\t-\\t", false }, { "word:]", WORD, false },
+		{ "upper:]", "\\p{Uppercase}", false }, { "lower:]", "\\p{Lowercase}", false },
+		{ "alpha:]", "\\p{Alphabetic}", false }, { "alnum:]", "\\p{Alphabetic}\\p{Nd}", false },
+		{ "graph:]", "\\p{Cc}\\p{Cn}\\p{Cs}\\p{Z}", true },
+		{ "print:]", "\\p{Cc}\\p{Cn}\\p{Cs}\\p{Zl}\\p{Zp}", true },
+	};
 	const bool negated = p[2] == '^';
 	size_t i = 0;
 	while (i < sizeof own/sizeof *own && !text_starts(p + 2 + negated, own[i].name)) i++;
 	if (i == sizeof own/sizeof *own) buf_put(&c->plain, p, n);
-	else if (negated) {
+	else if (negated != own[i].not) {
 		put(&c->others, "|[^");
 		put(&c->others, own[i].inside);
 		put(&c->others, "]");

@@ -122,6 +122,30 @@ is "\\W in a class" "$(words "$(split '[\\W]')" 'a b')" "1 2"
 is "[:punct:] has symbols" "$(words "$(split '[[:punct:]]')" 'a\302\242b')" "1 2"
 is "... and [:^punct:] has none" "$(words "$(split '[[:^punct:]]')" 'b\302\242')" "0"
 is "[:space:] lacks the vowel separator" "$(words "$(split '[[:space:]]')" "$mark")" "1 4 5"
+# characters of which PCRE thinks otherwise, and one on which both agree
+has()           # CLASS WITHIN WITHOUT: a, WITHIN, b, WITHOUT with the class's characters removed
+{
+	is "$1 has $2 and not $3" "$(jq -n --arg class "$1" '[range(33; 127), range(161; 173), range(174; 256),
+		range(256; 324)] as $letters | {pre_tokenizer: {type: "Sequence", pretokenizers: [
+			{type: "Split", pattern: {Regex: $class}, behavior: "Removed"},
+			{type: "ByteLevel", add_prefix_space: false, use_regex: false}]}, decoder: {type: "ByteLevel"},
+		model: {type: "BPE", vocab: ([$letters[] | [.] | implode] | to_entries | map({(.value): .key}) | add),
+			merges: []}}' >"$TMP/dir/tokenizer.json"
+		printf '%s\n%s' "$2" "$3" | gguf-tokenize -m "$TMP/dir" | gguf-tokenize -m "$TMP/dir" --decode |
+		tr -d '\n')" "$3"
+}
+has '[[:upper:]]' AÉⅣⒶ aªⅳ
+has '[[:lower:]]' aéªʰⅳ AⅣ
+has '[[:alpha:]]' aªⅣʰְ '1½'
+has '[[:alnum:]]' 'aⅣְ1१' '½²-'
+has '[[:graph:]]' "a½$(printf '\356\200\200\341\240\216\342\201\246')" "$(printf ' \302\240\343\200\200')"
+has '[[:print:]]' "a $(printf '\356\200\200\342\201\246')" "$(printf '\342\200\250\302\205')"
+has '[[:^alpha:]]' '1½' aªⅣְ
+has '[[:^graph:]]' "$(printf ' \302\240')" "$(printf 'a\356\200\200')"
+has '\w' 'a²¼1' -
+has '[\w]' a1 '²¼-'
+has '\W' - 'a²¼'
+has '[\W]' '-²¼' a
 is "[:word:] has marks" "$(words "$(split '[[:word:]]+')" 'ae\314\201b')" ""
 is "no word ends before an accent" "$(words "$(split 'e\\b')" 'e\314\201')" "6"
 is "... and one goes on there" "$(words "$(split 'e\\B')" 'e\314\201')" "0"
