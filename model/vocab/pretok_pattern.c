@@ -20,6 +20,7 @@ enum { MAX_DEPTH = 16 };
 #define SPACE "\\p{Zs}\\t-\\r\\x{85}\\p{Z}"
 #define WORD PRETOK_WORD
 #define HEX "0-9a-fA-F"
+#define VT "\\x{b}"                /* \v; PCRE's is all that breaks lines */
 /* Outside of a class, \w has the fractions and raised digits of Latin-1 too; \b is where a run of these begins or
  * ends. */
 #define EDGED_IN WORD "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"
@@ -36,12 +37,40 @@ static const char *escape(char letter, bool in_class)
 	case 'W': return in_class ? "[^" WORD "]" : "[^" EDGED_IN "]";
 	case 'h': return in_class ? HEX : "[" HEX "]";
 	case 'H': return "[^" HEX "]";
+	case 'v': return VT;
 	case 'b': return in_class ? NULL : EDGE;
 	case 'B': return in_class ? NULL : "(?!" EDGE ")";
 	default: return NULL;
 	}
 }
 static void put(struct buf *to, const char *text) { buf_put(to, text, strlen(text)); }
+
+/* Writes an escape that stays; p points to the backslash. Returns what follows it. \p{Han} and the like are the
+ * characters of the script itself, where PCRE takes those that it shares with others too. \p without a brace is a
+ * letter, where PCRE would take the next one for a name. */
+static const char *put_own_escape(struct buf *to, const char *p)
+{
+	const char *name = p + 3 + (p[1] && p[2] == '{' && p[3] == '^'), *end;
+	struct buf script = { 0 };
+	pcre2_code *re = NULL;
+	int code;
+	PCRE2_SIZE at;
+	if ((p[1] != 'p' && p[1] != 'P') || p[2] != '{' || !(end = strchr(name, '}')) || end == name) {
+		bool letter = (p[1] == 'p' || p[1] == 'P') && p[2] != '{';
+		buf_put(to, p + letter, 2 - letter);
+		return p + 2;
+	}
+	put(&script, (p[1] == 'P') != (name[-1] == '^') ? "\\P{sc:" : "\\p{sc:");
+	buf_put(&script, name, (size_t)(end + 1 - name));
+	if (!script.failed)
+		re = pcre2_compile((PCRE2_SPTR)script.p, script.n, PCRE2_UTF, &code, &at, NULL);
+	if (re) buf_put(to, script.p, script.n);
+	else buf_put(to, p, (size_t)(end + 1 - p));
+	to->failed |= script.failed;
+	pcre2_code_free(re);
+	free(script.p);
+	return end + 1;
+}
 
 /* A class while it is read. */
 struct class {
@@ -93,14 +122,13 @@ static void end_side(struct class *c)
 	put(&c->met, ")");
 	c->plain.n = c->others.n = 0;
 }
-static void put_escape(struct class *c, const char *p)
+static const char *put_escape(struct class *c, const char *p)
 {
 	const char *other = escape(p[1], true);
-	if (!other) buf_put(&c->plain, p, 2);
-	else if (*other == '[') {
-		put(&c->others, "|");
-		put(&c->others, other);
-	} else put(&c->plain, other);
+	if (!other) return put_own_escape(&c->plain, p);
+	if (*other == '[') put(&c->others, "|");
+	put(*other == '[' ? &c->others : &c->plain, other);
+	return p + 2;
 }
 
 /* Writes a class of POSIX, such as [:punct:] or [:^punct:], p[n]. Those of PCRE have other characters: its letters are
@@ -148,10 +176,8 @@ static const char *read_class(const char *p, struct class *c, int depth)
 	p += c->negated;
 	for (begin = p; p && *p && (*p != ']' || p == begin); ) {
 		const char *posix = *p == '[' && p[1] == ':' ? strstr(p, ":]") : NULL;
-		if (*p == '\\' && p[1]) {
-			put_escape(c, p);
-			p += 2;
-		} else if (*p == '&' && p[1] == '&') {
+		if (*p == '\\' && p[1]) p = put_escape(c, p);
+		else if (*p == '&' && p[1] == '&') {
 			end_side(c);
 			p += 2;
 		} else if (posix) {
@@ -180,11 +206,8 @@ bool pretok_pattern(const char *p, struct buf *to)
 		} else if (other) {
 			put(to, other);
 			p += 2;
-		} else {
-			size_t n = *p == '\\' && p[1] ? 2 : 1;
-			buf_put(to, p, n);
-			p += n;
-		}
+		} else if (*p == '\\' && p[1]) p = put_own_escape(to, p);
+		else buf_put(to, p++, 1);
 	}
 	return p;
 }

@@ -146,6 +146,12 @@ has '\w' 'a²¼1' -
 has '[\w]' a1 '²¼-'
 has '\W' - 'a²¼'
 has '[\W]' '-²¼' a
+has '\p{Han}' 〇一々㐀 '、。〈あ'
+has '\pL' pL é
+has '\P{Han}' '、あ' 一
+has '\p{^Hiragana}' 'ー、' あ
+has '[x\p{Greek}]' xα "$(printf '\315\202')"
+has '\v' "$(printf '\v')" "$(printf '\f\302\205')"
 is "[:word:] has marks" "$(words "$(split '[[:word:]]+')" 'ae\314\201b')" ""
 is "no word ends before an accent" "$(words "$(split 'e\\b')" 'e\314\201')" "6"
 is "... and one goes on there" "$(words "$(split 'e\\B')" 'e\314\201')" "0"
