@@ -51,30 +51,32 @@ static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
 	return n;
 }
 
-/* A word has a blank in front, and an added token, which counts as a word, gets one. If the decoder of tokenizer.json
- * tidies up, there is none before what closes a sentence and before contractions. */
-static size_t word_bytes(const struct tokenizer *t, int32_t id, char *to, size_t n)
+/* A token of a WordPiece vocabulary: a word, as which an added token counts, gets a blank in front, and what goes on
+ * with one loses its ##; the first token is as it is. If the decoder of tokenizer.json tidies up, there is no blank
+ * before what closes a sentence and before contractions. */
+static size_t word_bytes(const struct tokenizer *t, int32_t id, bool started, char *to)
 {
 	static const char *const close[] = { ".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re" };
-	if (n && t->added_at[id]) {
-		memmove(to + 1, to, n++);
-		*to = ' ';
-	}
-	for (size_t k = 0; t->tidy && n && *to == ' ' && k < sizeof close/sizeof *close; k++)
-		if (n > strlen(close[k]) && !memcmp(to + 1, close[k], strlen(close[k]))) {
-			memmove(to, to + 1, --n);
-			break;
-		}
-	return n;
+	struct ggu_str s = wordpiece_text(t->words, id);
+	bool on;
+	size_t n = 0;
+	if (!s.n) s = token_text(t, id);
+	on = text_begins(s.p, s.n, "##");
+	if (started && on) s = (struct ggu_str){ s.p + 2, s.n - 2 };
+	for (size_t k = 0; t->tidy && started && !on && k < sizeof close/sizeof *close; k++)
+		on = text_begins(s.p, s.n, close[k]);
+	if (started && !on) to[n++] = ' ';
+	if (s.n) memcpy(to + n, s.p, s.n);
+	return n + s.n;
 }
 
 /* The bytes of the next token of a sequence. *started: a token with text came before; without one, a blank at the front
  * may be dropped. */
 static size_t next_bytes(const struct tokenizer *t, int32_t id, bool *started, char *to)
 {
-	size_t n = token_bytes(t, id, to);
-	if (t->words && id >= 0 && (size_t)id < t->v->n) n = word_bytes(t, id, to, n);
-	if (n && !*started && t->strip_start && *to == ' ') memmove(to, to + 1, --n);
+	bool word = t->words && id >= 0 && (size_t)id < t->v->n;
+	size_t n = word ? word_bytes(t, id, *started, to) : token_bytes(t, id, to);
+	if (n && !word && !*started && t->strip_start && *to == ' ') memmove(to, to + 1, --n);
 	*started |= token_text(t, id).n > 0;
 	return n;
 }
@@ -150,7 +152,7 @@ enum ggu_status tokenizer_decode(struct tokenizer *t, const int32_t *ids, size_t
 		if (ids[i] < 0 || (size_t)ids[i] >= t->v->n)
 			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
 				"token %d is not in the vocabulary of %zu", (int)ids[i], t->v->n);
-		bytes += token_text(t, ids[i]).n + 1;
+		bytes += token_text(t, ids[i]).n + 2;
 	}
 	out = malloc(bytes + 1);
 	if (!out) return ggu_no_memory(err);

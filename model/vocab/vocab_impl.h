@@ -12,6 +12,7 @@
  * as in tokenizer.json, without vocabulary and merges, and with these additions:
  *   model.order                "merges" (rank of the pair) or "scores" (score of the joined token)
  *   model.user_defined         ids that are cut out of the normalized text first (SentencePiece)
+ *   model.continuing           of WordPiece: ids of pieces that continue a word although they begin with U+2581
  *   model.all_tokens           of Unigram: control tokens are pieces of a text like others (tokenizer.json)
  *   only_added                 ids of added tokens that model.vocab lacks: the model never makes them of a text
  *   normalizer SentencePiece   add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, charsmap

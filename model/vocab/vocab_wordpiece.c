@@ -19,20 +19,29 @@ static bool is_usual(const char *p, size_t n)
 	return false;
 }
 
-/* Sets the token of an id, in a GGUF's spelling. */
-static enum ggu_status set_word(struct vocab *v, size_t id, const char *p, size_t n, bool special,
+/* Sets the token of an id, in a GGUF's spelling. continuing: the list of ids whose spelling does not say so. */
+static enum ggu_status set_word(struct vocab *v, size_t id, const char *p, size_t n, bool special, json_t *continuing,
 	struct ggu_error *err)
 {
+	static const char mark[] = "\xe2\x96\x81";
 	bool on = !special && n > 2 && text_begins(p, n, "##");
 	char *to = vocab_alloc(v, n + 4);
 	size_t k = 0;
 	if (!to) return ggu_no_memory(err);
-	if (!special && !on) memcpy(to, "\xe2\x96\x81", k = 3);
+	if (!special && !on) memcpy(to, mark, k = 3);
+	if (on && text_begins(p + 2, n - 2, mark) && json_array_append_new(continuing, json_integer((json_int_t)id)))
+		return ggu_no_memory(err);
 	memcpy(to + k, p + 2*on, n - 2*on);
 	to[k + n - 2*on] = 0;
 	v->tokens[id] = (struct ggu_str){ to, k + n - 2*on };
 	v->types[id] = special ? VOCAB_CONTROL : VOCAB_NORMAL;
 	return GGU_OK;
+}
+
+static void set_continuing(json_t *model, json_t *list)
+{
+	if (json_array_size(list)) json_object_set(model, "continuing", list);
+	json_decref(list);
 }
 
 void vocab_bert_pipeline(struct vocab *v, bool lowercase)
@@ -51,7 +60,7 @@ void vocab_bert_pipeline(struct vocab *v, bool lowercase)
 }
 
 static enum ggu_status from_lines(struct vocab *v, const struct vocab_files *f, const char *text, size_t n,
-	struct ggu_error *err)
+	json_t *continuing, struct ggu_error *err)
 {
 	const json_t *lower = json_object_get(f->config, "do_lower_case");
 	size_t lines = 0, id = 0, around[N_USUAL] = { 0 };
@@ -68,7 +77,7 @@ static enum ggu_status from_lines(struct vocab *v, const struct vocab_files *f, 
 		while (len && text[from + len - 1] == '\r') len--;
 		for (size_t k = 0; k < N_USUAL; k++)
 			if (text_is(text + from, len, usual[k])) around[k] = id;
-		TRY(set_word(v, id, text + from, len, is_usual(text + from, len), err));
+		TRY(set_word(v, id, text + from, len, is_usual(text + from, len), continuing, err));
 		from = to + 1;
 	}
 	vocab_bert_pipeline(v, !json_is_false(lower));
@@ -83,14 +92,21 @@ static enum ggu_status from_json(struct vocab *v, const struct vocab_files *f, s
 	const json_t *model = json_object_get(f->tokenizer, "model"),
 		*lower = json_object_get(json_object_get(f->tokenizer, "normalizer"), "lowercase");
 	const char *prefix = vocab_json_str(model, "continuing_subword_prefix");
-	json_t *copy;
+	json_t *copy, *list;
+	enum ggu_status s = GGU_OK;
 	if (prefix && strcmp(prefix, "##"))
 		return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model",
 			"only ## is supported as the continuing_subword_prefix");
 	v->write_merges = v->own_merges = false;
-	for (size_t i = 0; i < v->n; i++)
-		if (v->types[i] == VOCAB_NORMAL) TRY(set_word(v, i, v->tokens[i].p, v->tokens[i].n, false, err));
+	if (!(list = json_array())) return ggu_no_memory(err);
+	for (size_t i = 0; i < v->n && !s; i++)
+		if (v->types[i] == VOCAB_NORMAL) s = set_word(v, i, v->tokens[i].p, v->tokens[i].n, false, list, err);
 	copy = json_pack("{s:s}", "type", "WordPiece");
+	set_continuing(copy, list);
+	if (s) {
+		json_decref(copy);
+		return s;
+	}
 	json_object_set(copy, "unk_token", json_object_get(model, "unk_token"));
 	json_object_set(copy, "max_input_chars_per_word", json_object_get(model, "max_input_chars_per_word"));
 	if (json_is_boolean(lower)) v->lowercase = json_is_true(lower);
@@ -101,6 +117,7 @@ enum ggu_status vocab_load_wordpiece(struct vocab *v, const struct vocab_files *
 {
 	char *text;
 	size_t n;
+	json_t *list;
 	enum ggu_status s;
 	if (f->tokenizer) {
 		v->model = "bert";
@@ -110,7 +127,9 @@ enum ggu_status vocab_load_wordpiece(struct vocab *v, const struct vocab_files *
 	s = file_slurp(f->dir, "vocab.txt", 64 << 20, &text, &n, err);
 	if (s) return s;
 	v->model = "bert";
-	s = from_lines(v, f, text, n, err);
+	if (!(list = json_array())) s = ggu_no_memory(err);
+	else s = from_lines(v, f, text, n, list, err);
+	set_continuing(json_object_get(v->pipeline, "model"), list);
 	free(text);
 	return s;
 }

@@ -18,27 +18,37 @@ struct wordpiece {
 	char *word;                             /* room for ##, then a word */
 };
 
+/* Gives the token its text with ## in front, written at `to`; returns the end of that. */
+static char *goes_on(struct ggu_str *text, struct ggu_str token, char *to)
+{
+	memcpy(to, on, ON_BYTES);
+	memcpy(to + ON_BYTES, token.p, token.n);
+	*text = (struct ggu_str){ to, ON_BYTES + token.n };
+	return to + text->n;
+}
+
 /* From a GGUF's spelling, which marks where words begin, to that of vocab.txt, which marks where they go on. */
 static bool spell(struct wordpiece *w, const struct vocab *v, const bool *own)
 {
-	size_t n = 1;
+	size_t n = 1, i;
+	json_t *k;
 	char *to;
 	for (size_t id = 0; id < v->n; id++) n += v->tokens[id].n + ON_BYTES;
 	w->text = calloc(v->n + 1, sizeof *w->text);
 	to = w->bytes = malloc(n);
 	if (!w->text || !to) return false;
+	json_array_foreach(json_object_get(json_object_get(v->pipeline, "model"), "continuing"), i, k) {
+		json_int_t id = json_is_integer(k) ? json_integer_value(k) : -1;
+		if (id < 0 || (uint64_t)id >= v->n || !own[id] || w->text[id].n) continue;
+		to = goes_on(w->text + id, v->tokens[id], to);
+	}
 	for (size_t id = 0; id < v->n; id++) {
 		struct ggu_str t = v->tokens[id];
-		if (v->types[id] == VOCAB_UNUSED || !own[id]) continue;
+		if (v->types[id] == VOCAB_UNUSED || !own[id] || w->text[id].n) continue;
 		if (v->types[id] != VOCAB_NORMAL) w->text[id] = t;
 		else if (text_begins(t.p, t.n, mark))
 			w->text[id] = (struct ggu_str){ t.p + MARK_BYTES, t.n - MARK_BYTES };
-		else {
-			memcpy(to, on, ON_BYTES);
-			memcpy(to + ON_BYTES, t.p, t.n);
-			w->text[id] = (struct ggu_str){ to, ON_BYTES + t.n };
-			to += ON_BYTES + t.n;
-		}
+		else to = goes_on(w->text + id, t, to);
 	}
 	return true;
 }
@@ -74,6 +84,8 @@ void wordpiece_free(struct wordpiece *w)
 	free(w->word);
 	free(w);
 }
+
+struct ggu_str wordpiece_text(const struct wordpiece *w, int32_t id) { return w->text[id]; }
 
 /* The longest token of more than `least` bytes that p[*n] begins with; *n becomes its length. -1: none. */
 static int32_t longest(const struct wordpiece *w, const char *p, size_t least, size_t *n)

@@ -11,6 +11,8 @@ struct wordpiece;
 /* own: of vocab_own */
 enum ggu_status wordpiece_new(struct wordpiece **out, const struct vocab *v, const bool *own, struct ggu_error *err);
 void wordpiece_free(struct wordpiece *w);
+/* A token as vocab.txt spells it; empty if it is not the model's own. */
+struct ggu_str wordpiece_text(const struct wordpiece *w, int32_t id);
 /* Encodes one word; one that cannot be covered or is too long becomes the unknown token. false: out of memory. */
 bool wordpiece_encode(struct wordpiece *w, const char *word, size_t n, struct ids *o);
 
