@@ -11,6 +11,7 @@
 #include <pcre2.h>
 #include "charsmap.h"
 #include "pretok.h"
+#include "texts.h"
 
 enum { MAX_STEPS = 64 };
 enum kind {
@@ -34,6 +35,10 @@ struct pretok {
 	size_t n_norm, n_pre;
 	struct charsmap chars;          /* of the steps that use one */
 	const struct ggu_str *charsmap; /* its bytes, empty: none */
+	/* SentencePiece's user-defined pieces, or NULL; of those that begin with a byte, the length of the longest */
+	struct texts *user;
+	struct ggu_str *user_text;
+	size_t user_longest[256];
 	pcre2_match_data *match;
 	pcre2_match_context *limits;
 };

@@ -50,22 +50,6 @@ static void put_char(const struct charsmap *m, const char *p, size_t n, bool wel
 	buf_put(b, to.p, to.n);
 }
 
-/* SentencePiece's own way: replaces the longest key of the table that the text begins with, again and again. */
-static void longest_chars(const struct charsmap *m, const char *t, size_t n, struct buf *b)
-{
-	for (size_t i = 0, len; i < n; i += len) {
-		utf8proc_int32_t c;
-		utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
-		struct ggu_str to;
-		if ((len = charsmap_find(m, t + i, n - i, false, &to))) {
-			buf_put(b, to.p, to.n);
-			continue;
-		}
-		len = k > 0 ? (size_t)k : 1;
-		buf_put(b, k > 0 ? t + i : "\xef\xbf\xbd", k > 0 ? len : 3);
-	}
-}
-
 /* The way of tokenizer.json: a grapheme of less than six bytes is replaced as a whole, by the shortest key that it
  * begins with; if there is none, and in longer graphemes, each character is replaced in this way. */
 enum { WHOLE = 5 };
@@ -99,34 +83,56 @@ static void chars(const struct charsmap *m, const char *t, size_t n, struct buf 
 	if (from < n) grapheme_chars(m, t + from, n - from, b);
 }
 
-/* SentencePiece's normalizer: trims and collapses blanks, puts one in front and makes them U+2581, each if the step
- * says so. Every byte that belongs to no well-formed character becomes U+FFFD. */
-static void spm(const struct step *s, const char *t, size_t n, struct buf *b)
+/* The length of the longest user-defined piece that p[n] begins with; 0: none. */
+static size_t user_piece(const struct pretok *p, const char *t, size_t n)
 {
-	bool space = true;      /* the last character was a blank, or there was none yet */
-	size_t start, from = b->n;
-	if (s->remove_extra) while (n && *t == ' ') { t++; n--; }
-	if (s->remove_extra) while (n && t[n - 1] == ' ') n--;
-	if (!n) return;
-	if (s->prefix) buf_put(b, s->escape ? PRETOK_MARK : " ", s->escape ? 3 : 1);
-	start = b->n;
-	for (size_t i = 0; i < n; ) {
-		utf8proc_int32_t c;
-		utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
-		if (len <= 0) { buf_put(b, "\xef\xbf\xbd", 3); i++; space = false; continue; }
-		if (c == ' ') {
-			if (!(s->remove_extra && space && b->n > start))
-				buf_put(b, s->escape ? PRETOK_MARK : " ", s->escape ? 3 : 1);
-			space = true;
-		} else {
-			buf_put(b, t + i, (size_t)len);
-			space = false;
-		}
-		i += (size_t)len;
+	size_t k = p->user ? p->user_longest[(unsigned char)*t] : 0;
+	if (k > n) k = n;
+	while (k && texts_find(p->user, t, k) < 0) k--;
+	return k;
+}
+
+/* What a text begins with, as SentencePiece reads it: a user-defined piece, which stays as it is; else the longest key
+ * of the table, replaced; else a character. A byte that belongs to no well-formed character becomes U+FFFD. Returns
+ * its length. */
+static size_t spm_prefix(const struct pretok *p, const struct step *s, const char *t, size_t n, struct ggu_str *to)
+{
+	utf8proc_int32_t c;
+	utf8proc_ssize_t k;
+	size_t len = user_piece(p, t, n);
+	*to = (struct ggu_str){ t, len };
+	if (!len && s->chars) len = charsmap_find(&p->chars, t, n, false, to);
+	if (len) return len;
+	k = utf8proc_iterate((const utf8proc_uint8_t *)t, (utf8proc_ssize_t)n, &c);
+	*to = k > 0 ? (struct ggu_str){ t, (size_t)k } : (struct ggu_str){ "\xef\xbf\xbd", 3 };
+	return k > 0 ? (size_t)k : 1;
+}
+
+/* SentencePiece's normalizer: trims and collapses blanks, puts one in front and makes them U+2581, each if the step
+ * says so. */
+static void spm(const struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b)
+{
+	const struct ggu_str blank = s->escape ? (struct ggu_str){ PRETOK_MARK, 3 } : (struct ggu_str){ " ", 1 };
+	bool space = s->remove_extra;           /* blanks are passed over */
+	struct ggu_str to;
+	size_t len;
+	for (; s->remove_extra && n; t += len, n -= len) {
+		len = spm_prefix(p, s, t, n, &to);
+		if (to.n != 1 || *to.p != ' ') break;
 	}
-	if (!s->remove_extra || !s->escape || b->failed) return;
+	if (!n) return;
+	if (s->prefix) buf_put(b, blank.p, blank.n);
+	for (; n; t += len, n -= len) {
+		len = spm_prefix(p, s, t, n, &to);
+		for (; space && to.n && *to.p == ' '; to.n--) to.p++;
+		if (!to.n) continue;
+		space = s->remove_extra && to.p[to.n - 1] == ' ';
+		for (size_t i = 0; i < to.n; i++)
+			if (to.p[i] == ' ') buf_put(b, blank.p, blank.n);
+			else buf_put(b, to.p + i, 1);
+	}
 	/* also trims marks that were in the text */
-	while (b->n >= from + 3 && !memcmp(b->p + b->n - 3, PRETOK_MARK, 3)) b->n -= 3;
+	while (s->remove_extra && !b->failed && text_ends(b->p, b->n, blank.p)) b->n -= blank.n;
 }
 
 static enum ggu_status form_step(const struct step *s, const char *t, size_t n, struct buf *b, struct ggu_error *err)
@@ -229,19 +235,6 @@ static enum ggu_status bert(const struct step *s, const char *t, size_t n, struc
 	return st;
 }
 
-static void spm_step(const struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b)
-{
-	struct buf mapped = { .most = b->most };
-	if (!s->chars) spm(s, t, n, b);
-	else {
-		buf_put(&mapped, "", 0);
-		longest_chars(&p->chars, t, n, &mapped);
-		if (!mapped.failed) spm(s, mapped.p, mapped.n, b);
-		b->failed |= mapped.failed;
-		free(mapped.p);
-	}
-}
-
 static enum ggu_status normalize_step(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b,
 	struct ggu_error *err)
 {
@@ -262,7 +255,7 @@ static enum ggu_status normalize_step(struct pretok *p, const struct step *s, co
 		}
 		buf_put(b, t, n);
 		break;
-	default: spm_step(p, s, t, n, b); break;
+	default: spm(p, s, t, n, b); break;
 	}
 	return GGU_OK;
 }

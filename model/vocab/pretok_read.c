@@ -214,6 +214,25 @@ static enum ggu_status read_tree(struct pretok *p, const json_t *o, bool norm, i
 	return norm ? read_norm(p, o, type, err) : read_pre(p, o, type, err);
 }
 
+static enum ggu_status read_user(struct pretok *p, const struct vocab *v, struct ggu_error *err)
+{
+	const json_t *list = json_object_get(json_object_get(v->pipeline, "model"), "user_defined");
+	size_t i, n = 0;
+	json_t *row;
+	if (!json_array_size(list)) return GGU_OK;
+	if (!(p->user_text = calloc(json_array_size(list), sizeof *p->user_text))) return ggu_no_memory(err);
+	json_array_foreach(list, i, row) {
+		json_int_t id = json_is_integer(row) ? json_integer_value(row) : -1;
+		struct ggu_str text = id < 0 || (uint64_t)id >= v->n ? (struct ggu_str){ "", 0 } : v->tokens[id];
+		size_t *longest = p->user_longest + (text.n ? (unsigned char)*text.p : 0);
+		if (!text.n) continue;
+		p->user_text[n++] = text;
+		if (text.n > *longest) *longest = text.n;
+	}
+	p->user = texts_of(p->user_text, n);
+	return p->user ? GGU_OK : ggu_no_memory(err);
+}
+
 enum ggu_status pretok_new(struct pretok **out, const struct vocab *v, struct ggu_error *err)
 {
 	struct pretok *p = calloc(1, sizeof *p);
@@ -225,6 +244,7 @@ enum ggu_status pretok_new(struct pretok **out, const struct vocab *v, struct gg
 	s = p->match && p->limits ? read_tree(p, json_object_get(v->pipeline, "normalizer"), true, 0, err) :
 		ggu_no_memory(err);
 	if (!s) s = read_tree(p, json_object_get(v->pipeline, "pre_tokenizer"), false, 0, err);
+	if (!s) s = read_user(p, v, err);
 	if (s) {
 		pretok_free(p);
 		return s;
@@ -239,6 +259,8 @@ void pretok_free(struct pretok *p)
 	if (!p) return;
 	for (size_t i = 0; i < p->n_norm; i++) pcre2_code_free(p->norm[i].re);
 	for (size_t i = 0; i < p->n_pre; i++) pcre2_code_free(p->pre[i].re);
+	if (p->user) texts_free(p->user);
+	free(p->user_text);
 	pcre2_match_data_free(p->match);
 	pcre2_match_context_free(p->limits);
 	free(p);

@@ -292,6 +292,55 @@ static void the_best_way_is_that_of_all(void **unused)
 	}
 }
 
+/* As SentencePiece does it: they are looked for before characters are replaced. */
+static void user_defined_pieces_are_not_normalized(void **unused)
+{
+	static const char *const pieces[] = { "<unk>", "\xe2\x96\x81", "a", "b", "A" };
+	static const char pipeline[] = "{\"normalizer\":{\"type\":\"SentencePiece\",\"charsmap\":true,"
+		"\"add_dummy_prefix\":true,\"remove_extra_whitespaces\":true,\"escape_whitespaces\":true},"
+		"\"model\":{\"type\":\"BPE\",\"order\":\"scores\",\"user_defined\":[4]}}";
+	static const struct { const char *text; size_t n; int32_t want[8]; } cases[] = {
+		{ "aAb", 4, { 1, 2, 4, 3 } }, { "BaB", 4, { 1, 3, 2, 3 } }, { "A  A ", 4, { 1, 4, 1, 4 } },
+		{ "  B", 2, { 1, 3 } },
+	};
+	enum { N = sizeof pieces/sizeof *pieces };
+	struct table t = { .n = 2, .e = { { "B", 1, 0 }, { "A", 1, 2 } }, .texts = "b\0a", .n_texts = 4 };
+	struct ggu_str text[N];
+	float score[N] = { 0 };
+	int32_t type[N] = { 2, 1, 1, 1, 1 };
+	struct ggu_meta *m = ggu_meta_new();
+	struct tokenizer *tok;
+	struct vocab *v;
+	size_t n;
+	char *bytes;
+	(void)unused;
+	t.used[0] = true;
+	place(&t, 0, "", 0);
+	bytes = bytes_of(&t, &n);
+	for (size_t i = 0; i < N; i++) text[i] = (struct ggu_str){ pieces[i], strlen(pieces[i]) };
+	assert_int_equal(ggu_meta_set_str(m, "tokenizer.ggml.model", "llama", 5), GGU_OK);
+	assert_int_equal(ggu_meta_set_strs(m, "tokenizer.ggml.tokens", text, N), GGU_OK);
+	assert_int_equal(ggu_meta_set_array(m, "tokenizer.ggml.scores", GGU_F32, score, N), GGU_OK);
+	assert_int_equal(ggu_meta_set_array(m, "tokenizer.ggml.token_type", GGU_I32, type, N), GGU_OK);
+	assert_int_equal(ggu_meta_set_array(m, "tokenizer.ggml.precompiled_charsmap", GGU_U8, bytes, n), GGU_OK);
+	assert_int_equal(ggu_meta_set_str(m, "gguf-utils.tokenizer", pipeline, strlen(pipeline)), GGU_OK);
+	assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
+	ggu_meta_free(m);
+	guard_free(bytes, n);
+	assert_int_equal(tokenizer_new(&tok, v, NULL), GGU_OK);
+	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
+		int32_t *ids = NULL;
+		size_t n_ids = 0;
+		assert_int_equal(tokenizer_encode(tok, cases[i].text, strlen(cases[i].text), 0, &ids, &n_ids, NULL),
+			GGU_OK);
+		assert_int_equal(n_ids, cases[i].n);
+		assert_memory_equal(ids, cases[i].want, n_ids*sizeof *ids);
+		free(ids);
+	}
+	tokenizer_free(tok);
+	vocab_free(v);
+}
+
 int main(void)
 {
 	const char *given = getenv("TEST_SEED");
@@ -299,6 +348,7 @@ int main(void)
 		cmocka_unit_test(prefixes_are_those_of_a_list),
 		cmocka_unit_test(broken_tables_stay_within_their_bounds),
 		cmocka_unit_test(what_is_no_table_is_refused), cmocka_unit_test(the_best_way_is_that_of_all),
+		cmocka_unit_test(user_defined_pieces_are_not_normalized),
 	};
 	if (given) seed = strtoull(given, NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
