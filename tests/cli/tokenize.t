@@ -371,8 +371,8 @@ ids "... nor does a score that it has not count" "{$added, \"model\": {\"type\":
 	\"vocab\": [[\"?\", 0], [\"b\", 20], [\"cb\", -1]]}}" '["cb"]' '[[0,1]]'
 
 ids "pieces that begin with U+2581, which marks where words begin in a GGUF" '{"pre_tokenizer":
-	{"type": "WhitespaceSplit"}, "added_tokens": [{"id": 12, "content": "<x\u2581>", "normalized": false}], "decoder": {"type": "WordPiece",
-	"prefix": "##", "cleanup": false}, "model": {"type": "WordPiece", "unk_token": "?", "vocab": {"?": 0, "a": 1,
+	{"type": "WhitespaceSplit"}, "added_tokens": [{"id": 12, "content": "<x\u2581>", "normalized": false}],
+	"decoder": {"type": "WordPiece", "prefix": "##", "cleanup": false}, "model": {"type": "WordPiece", "unk_token": "?", "vocab": {"?": 0, "a": 1,
 	"##\u2581": 2, "##\u2581b": 3, "\u2581": 4, "\u2581b": 5, "##b": 6, "##a": 7, "\u2581a\u2581": 8}}}' \
 	'["a\u2581","a\u2581b","\u2581b","\u2581","\u2581a\u2581b","aa\u2581\u2581ba","a <x\u2581>b"]' \
 	'[[1,2],[1,3],[5],[4],[8,6],[1,7,2,3,7],[1,12,0]]'
