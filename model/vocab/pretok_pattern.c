@@ -38,6 +38,8 @@ static const char *escape(char letter, bool in_class)
 	case 'h': return in_class ? HEX : "[" HEX "]";
 	case 'H': return "[^" HEX "]";
 	case 'v': return VT;
+	case 'Q': return "Q";           /* PCRE would quote what follows */
+	case 'E': return "E";
 	case 'b': return in_class ? NULL : EDGE;
 	case 'B': return in_class ? NULL : "(?!" EDGE ")";
 	default: return NULL;
@@ -193,12 +195,44 @@ static const char *read_class(const char *p, struct class *c, int depth)
 	return p && *p ? p + 1 : NULL;
 }
 
+/* Writes a bound that means another thing to PCRE: {,3} is plain text there, and a plus behind braces does not repeat
+ * but forbids to go back. Returns what follows; p: PCRE's own is right. NULL: it has no other spelling. */
+static const char *put_bound(struct buf *to, const char *p)
+{
+	const char *least = p + 1, *end = least + strspn(least, "0123456789"), *close = end;
+	const bool range = *end == ',', any = end == least;
+	const long n = any ? 0 : strtol(least, NULL, 10);
+	bool open, more;
+	if (range) close += 1 + strspn(end + 1, "0123456789");
+	open = range && close == end + 1;
+	if (*close != '}' || (any && (!range || open))) return p;
+	more = close[1] == '+';
+	if (!range && close[1] == '?') return NULL;     /* all or nothing, where PCRE ignores it */
+	if (more && n > 1 && !open) return NULL;
+	if (more && !open) put(to, n ? "+" : "*");
+	else if (any || more) {
+		put(to, any ? "{0" : "{");
+		buf_put(to, least, (size_t)(close + 1 - least));
+	} else return p;
+	return close + 1 + more;
+}
+
+/* Writes the opening of a group with options; p points behind "(?". Oniguruma's m is PCRE's s. */
+static const char *put_options(struct buf *to, const char *p)
+{
+	const char *end = p + strspn(p, "imx-");
+	put(to, "(?");
+	if (*end != ':' && *end != ')') return p;
+	for (; p < end; p++) buf_put(to, *p == 'm' ? "s" : p, 1);
+	return p;
+}
+
 bool pretok_pattern(const char *p, struct buf *to)
 {
 	buf_put(to, "", 0);
 	while (p && *p) {
 		struct class c = { 0 };
-		const char *other = *p == '\\' && p[1] ? escape(p[1], false) : NULL;
+		const char *other = *p == '\\' && p[1] ? escape(p[1], false) : NULL, *next;
 		if (*p == '[') {
 			p = read_class(p + 1, &c, 1);
 			put_class(&c, to);
@@ -207,6 +241,8 @@ bool pretok_pattern(const char *p, struct buf *to)
 			put(to, other);
 			p += 2;
 		} else if (*p == '\\' && p[1]) p = put_own_escape(to, p);
+		else if (*p == '(' && p[1] == '?') p = put_options(to, p + 2);
+		else if (*p == '{' && (next = put_bound(to, p)) != p) p = next;
 		else buf_put(to, p++, 1);
 	}
 	return p;

@@ -27,7 +27,8 @@ static enum ggu_status compile(struct step *s, const char *pattern, bool literal
 	if (!s->re) s->re = compile_text(pattern, literal, &code, &at);
 	if (s->re && !ends)
 		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern",
-			"a class does not end, or is nested too deeply");
+			"a class does not end, or is nested too deeply, or braces are followed by + or ? in a way that "
+			"is not supported");
 	if (!s->re) {
 		char why[80] = "";
 		pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);

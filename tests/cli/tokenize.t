@@ -146,6 +146,15 @@ has '\w' 'a²¼1' -
 has '[\w]' a1 '²¼-'
 has '\W' - 'a²¼'
 has '[\W]' '-²¼' a
+# quantifiers, options and escapes that mean another thing to PCRE
+has '[0-9]{1,3}+3' 12343 x3
+has '^a{,2}b' aab c
+has '(?m:a.b)' "$(printf 'a\nb')" a
+has '\QE' QE .
+for pattern in '[0-9]{2}+' '[0-9]{2}?'; do
+	words "$(split "$pattern")" a >"$TMP/message" 2>&1
+	ok "$pattern is refused" grep -q 'pattern: .* braces are followed by + or ?' "$TMP/message"
+done
 has '\p{Han}' 〇一々㐀 '、。〈あ'
 has '\pL' pL é
 has '\P{Han}' '、あ' 一
@@ -372,7 +381,8 @@ ids "... nor does a score that it has not count" "{$added, \"model\": {\"type\":
 
 ids "pieces that begin with U+2581, which marks where words begin in a GGUF" '{"pre_tokenizer":
 	{"type": "WhitespaceSplit"}, "added_tokens": [{"id": 12, "content": "<x\u2581>", "normalized": false}],
-	"decoder": {"type": "WordPiece", "prefix": "##", "cleanup": false}, "model": {"type": "WordPiece", "unk_token": "?", "vocab": {"?": 0, "a": 1,
+	"decoder": {"type": "WordPiece", "prefix": "##", "cleanup": false},
+	"model": {"type": "WordPiece", "unk_token": "?", "vocab": {"?": 0, "a": 1,
 	"##\u2581": 2, "##\u2581b": 3, "\u2581": 4, "\u2581b": 5, "##b": 6, "##a": 7, "\u2581a\u2581": 8}}}' \
 	'["a\u2581","a\u2581b","\u2581b","\u2581","\u2581a\u2581b","aa\u2581\u2581ba","a <x\u2581>b"]' \
 	'[[1,2],[1,3],[5],[4],[8,6],[1,7,2,3,7],[1,12,0]]'
