@@ -11,7 +11,6 @@
 #include <pcre2.h>
 #include "charsmap.h"
 #include "pretok.h"
-#include "texts.h"
 
 enum { MAX_STEPS = 64 };
 enum kind {
@@ -35,10 +34,8 @@ struct pretok {
 	size_t n_norm, n_pre;
 	struct charsmap chars;          /* of the steps that use one */
 	const struct ggu_str *charsmap; /* its bytes, empty: none */
-	/* SentencePiece's user-defined pieces, or NULL; of those that begin with a byte, the length of the longest */
-	struct texts *user;
-	struct ggu_str *user_text;
-	size_t user_longest[256];
+	struct ggu_str *user;           /* SentencePiece's user-defined pieces, in the order of pretok_order */
+	size_t n_user;
 	pcre2_match_data *match;
 	pcre2_match_context *limits;
 };
@@ -59,6 +56,7 @@ struct subject { const char *t; size_t n, from, to; };
 /* Finds the next match at or after `from`; *found is false if there is none. */
 enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subject *u, size_t from, size_t *at,
 	size_t *end, bool *found, struct ggu_error *err);
+int pretok_order(const void *a, const void *b);         /* of two struct ggu_str, by their bytes; for qsort */
 /* Appends the pattern to `to` in PCRE's spelling. false: a class does not end, or is nested too deep. */
 bool pretok_pattern(const char *pattern, struct buf *to);
 

@@ -83,13 +83,32 @@ static void chars(const struct charsmap *m, const char *t, size_t n, struct buf 
 	if (from < n) grapheme_chars(m, t + from, n - from, b);
 }
 
-/* The length of the longest user-defined piece that p[n] begins with; 0: none. */
+int pretok_order(const void *a, const void *b)
+{
+	const struct ggu_str *x = a, *y = b;
+	int c = memcmp(x->p, y->p, x->n < y->n ? x->n : y->n);
+	return c ? c : (x->n > y->n) - (x->n < y->n);
+}
+/* The length of the longest user-defined piece that t[n] begins with; 0: none. If the last one that is not behind the
+ * text is not its beginning, that piece is at most as long as what this one and the text have in common. */
 static size_t user_piece(const struct pretok *p, const char *t, size_t n)
 {
-	size_t k = p->user ? p->user_longest[(unsigned char)*t] : 0;
-	if (k > n) k = n;
-	while (k && texts_find(p->user, t, k) < 0) k--;
-	return k;
+	size_t end = p->n_user, same = n;
+	while (end && same) {
+		const struct ggu_str text = { t, same };
+		const struct ggu_str *last;
+		size_t from = 0;
+		while (from < end) {
+			size_t mid = from + (end - from)/2;
+			if (pretok_order(p->user + mid, &text) <= 0) from = mid + 1;
+			else end = mid;
+		}
+		if (!end) return 0;
+		last = p->user + end - 1;
+		for (same = 0; same < last->n && last->p[same] == t[same]; same++) ;
+		if (same == last->n) return same;
+	}
+	return 0;
 }
 
 /* What a text begins with, as SentencePiece reads it: a user-defined piece, which stays as it is; else the longest key

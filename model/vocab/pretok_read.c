@@ -218,20 +218,17 @@ static enum ggu_status read_tree(struct pretok *p, const json_t *o, bool norm, i
 static enum ggu_status read_user(struct pretok *p, const struct vocab *v, struct ggu_error *err)
 {
 	const json_t *list = json_object_get(json_object_get(v->pipeline, "model"), "user_defined");
-	size_t i, n = 0;
+	size_t i;
 	json_t *row;
 	if (!json_array_size(list)) return GGU_OK;
-	if (!(p->user_text = calloc(json_array_size(list), sizeof *p->user_text))) return ggu_no_memory(err);
+	p->user = calloc(json_array_size(list), sizeof *p->user);
+	if (!p->user) return ggu_no_memory(err);
 	json_array_foreach(list, i, row) {
 		json_int_t id = json_is_integer(row) ? json_integer_value(row) : -1;
-		struct ggu_str text = id < 0 || (uint64_t)id >= v->n ? (struct ggu_str){ "", 0 } : v->tokens[id];
-		size_t *longest = p->user_longest + (text.n ? (unsigned char)*text.p : 0);
-		if (!text.n) continue;
-		p->user_text[n++] = text;
-		if (text.n > *longest) *longest = text.n;
+		if (id >= 0 && (uint64_t)id < v->n && v->tokens[id].n) p->user[p->n_user++] = v->tokens[id];
 	}
-	p->user = texts_of(p->user_text, n);
-	return p->user ? GGU_OK : ggu_no_memory(err);
+	qsort(p->user, p->n_user, sizeof *p->user, pretok_order);
+	return GGU_OK;
 }
 
 enum ggu_status pretok_new(struct pretok **out, const struct vocab *v, struct ggu_error *err)
@@ -260,8 +257,7 @@ void pretok_free(struct pretok *p)
 	if (!p) return;
 	for (size_t i = 0; i < p->n_norm; i++) pcre2_code_free(p->norm[i].re);
 	for (size_t i = 0; i < p->n_pre; i++) pcre2_code_free(p->pre[i].re);
-	if (p->user) texts_free(p->user);
-	free(p->user_text);
+	free(p->user);
 	pcre2_match_data_free(p->match);
 	pcre2_match_context_free(p->limits);
 	free(p);

@@ -295,19 +295,20 @@ static void the_best_way_is_that_of_all(void **unused)
 /* As SentencePiece does it: they are looked for before characters are replaced. */
 static void user_defined_pieces_are_not_normalized(void **unused)
 {
-	static const char *const pieces[] = { "<unk>", "\xe2\x96\x81", "a", "b", "A" };
+	static const char *const pieces[] = { "<unk>", "\xe2\x96\x81", "a", "b", "A", "ABABC", "AB", "ABACA" };
 	static const char pipeline[] = "{\"normalizer\":{\"type\":\"SentencePiece\",\"charsmap\":true,"
 		"\"add_dummy_prefix\":true,\"remove_extra_whitespaces\":true,\"escape_whitespaces\":true},"
-		"\"model\":{\"type\":\"BPE\",\"order\":\"scores\",\"user_defined\":[4]}}";
+		"\"model\":{\"type\":\"BPE\",\"order\":\"scores\",\"user_defined\":[5,4,7,6]}}";
 	static const struct { const char *text; size_t n; int32_t want[8]; } cases[] = {
 		{ "aAb", 4, { 1, 2, 4, 3 } }, { "BaB", 4, { 1, 3, 2, 3 } }, { "A  A ", 4, { 1, 4, 1, 4 } },
-		{ "  B", 2, { 1, 3 } },
+		{ "  B", 2, { 1, 3 } }, { "ABABA", 4, { 1, 6, 6, 4 } }, { "ABABC", 2, { 1, 5 } },
+		{ "ABAC", 4, { 1, 6, 4, 0 } },
 	};
 	enum { N = sizeof pieces/sizeof *pieces };
 	struct table t = { .n = 2, .e = { { "B", 1, 0 }, { "A", 1, 2 } }, .texts = "b\0a", .n_texts = 4 };
 	struct ggu_str text[N];
 	float score[N] = { 0 };
-	int32_t type[N] = { 2, 1, 1, 1, 1 };
+	int32_t type[N] = { 2, 1, 1, 1, 1, 1, 1, 1 };
 	struct ggu_meta *m = ggu_meta_new();
 	struct tokenizer *tok;
 	struct vocab *v;
