@@ -38,6 +38,7 @@ INLINE __m256i y_fours(int a, int b, int c, int d)
 	return _mm256_set1_epi64x((long long)((uint64_t)(uint16_t)d << 48 | (uint64_t)(uint16_t)c << 32 |
 		(uint64_t)(uint16_t)b << 16 | (uint16_t)a));
 }
+
 /* ---- codes ---- */
 
 /* +1 and -1 for eight bits, the lowest first; for seven, of which the eighth makes the number of minuses even */
