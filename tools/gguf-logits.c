@@ -108,11 +108,12 @@ static void read_source(struct group *g, const char *file, char *ids)
 
 static void encode(struct group *g)
 {
-	struct part *source = g->source.part + g->done;
+	struct part *source;
 	struct ggu_error err;
 	if (!model_has_encoder(g->m)) return;
 	if (g->source.n - g->done < g->l.n)
 		msg_die("%s: has fewer sequences than there are to evaluate", source_name());
+	source = g->source.part + g->done;
 	for (size_t i = 0; i < g->l.n; i++) source[i].state = g->l.part[i].state;
 	if (model_encode(g->w, source, g->l.n, NULL, NULL, &err)) msg_die_error(o.model, &err);
 }
