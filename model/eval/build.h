@@ -26,6 +26,7 @@ struct builder {
 	const char **keys;      /* [ggu_meta_count(meta)], sorted */
 	bool *read;             /* [ggu_file_n_tensors(f)]: the tensors that something has read */
 	unsigned forms;         /* packings for the weights with FIELD_INPUT read so far: bits of enum quant_act */
+	size_t n_biases;        /* by distance, of all layers so far */
 	bool shapes_only;       /* f has no data: weights have none, and vectors are zeros */
 };
 

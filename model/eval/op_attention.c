@@ -33,7 +33,8 @@ struct attention {
 };
 #define AT(member) offsetof(struct attention, member)
 #define RELATIVE(member) offsetof(struct relative, member)
-enum { MOST_BUCKETS = 1 << 12, MOST_DISTANCE = 1 << 16 };
+/* MOST_BIASES: floats of the tables of all layers, which a file with few weights could make too large for any memory */
+enum { MOST_BUCKETS = 1 << 12, MOST_DISTANCE = 1 << 16, MOST_BIASES = 1 << 26 };
 static const struct field relative_fields[] = {
 	{ "bias", FIELD_VECTOR, RELATIVE(bias), .flags = FIELD_NEEDED },
 	{ "buckets", FIELD_SIZE, RELATIVE(buckets), 0, 4, MOST_BUCKETS },
@@ -114,14 +115,17 @@ static enum ggu_status slopes(struct builder *b, struct attention *a)
 static enum ggu_status relative(struct builder *b, const struct yaml_node *at, struct attention *a)
 {
 	const struct relative *r = &a->relative;
-	size_t side = b->g->whole ? r->buckets/2 : r->buckets;
+	size_t side = b->g->whole ? r->buckets/2 : r->buckets, n = a->n_head*(2*r->distance + 1);
 	float *v;
 	if (!r->bias.v) return GGU_OK;
 	if (a->bias_kind) return build_fail(b, at, "relative", "and alibi are two biases");
 	if (r->buckets%2 || r->distance <= side/2)
 		return build_fail(b, at, "relative", "buckets are odd, or too many for the distance");
 	TRY(build_length(b, yaml_get(at, "relative"), "bias", &r->bias, r->buckets*a->n_head));
-	if (!(v = build_alloc(b, a->n_head*(2*r->distance + 1)*sizeof *v))) return GGU_ERR_NOMEM;
+	if (n > MOST_BIASES - b->n_biases)
+		return build_fail(b, at, "relative", "the biases of all heads for all distances are too many");
+	b->n_biases += n;
+	if (!(v = build_alloc(b, n*sizeof *v))) return GGU_ERR_NOMEM;
 	relative_table(r->bias.v, a->n_head, r->buckets, r->distance, b->g->whole, v);
 	a->bias_kind = ATTN_RELATIVE;
 	a->bias = v;

@@ -67,6 +67,13 @@ refused "a source that is no token" "few: byte 0: token 16 is not in the vocabul
 make_model $cross t5.attention.relative_buckets_count=16
 refused "fewer biases than buckets" "enc.blk.0.attn_rel_b.weight: has shape 2 x 8, expected 32 numbers" \
 	--source source ids
+tensors_were=$tensors
+tensors=$(echo "$tensors $cross" | sed 's/\(attn_[qkv].weight:f32:32x\)32/\11024/g; s/\(attn_o.weight:f32:\)32/\11024/g
+	s/rel_b.weight:f32:2/rel_b.weight:f32:1024/')
+make_model t5.attention.head_count=1024 t5.attention.key_length=1 t5.attention.relative_max_distance=65536
+refused "half a gigabyte of biases by distance" "relative: the biases of all heads for all distances are too many" \
+	--source source ids
+tensors=$tensors_were
 # shellcheck disable=SC2086
 make_model $cross t5.decoder_start_token_id=1
 
