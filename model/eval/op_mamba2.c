@@ -43,6 +43,9 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	m->inner = m->out.n_in;
 	if (m->inner%m->n_head || m->n_head%m->n_groups)
 		return build_fail(b, at, "heads", "do not divide the inner width, or are not a multiple of the groups");
+	/* each of the two has its tensors, but no tensor has as many numbers as a sequence's state */
+	if (m->n_state > BUILD_MAX_SIZE/m->inner)
+		return build_fail(b, at, "state", "is too large for the inner width");
 	if (!m->width) m->width = m->conv.n/channels(m);
 	if (!m->width || m->width > CONV_MAX_WIDTH)
 		return build_fail(b, at, "conv", "does not have 1 to 16 rows of x, B and C");

@@ -100,6 +100,15 @@ ok "the largest rope base" gguf-logits -q -m h.gguf -o logits ids
 make_model $eps=1e-5 output_norm.bias:f32:32:huge $b.attn_q.bias:f32:32:huge $b.attn_k.bias:f32:32:huge
 ok "logits that overflow are no error" gguf-logits -q -m h.gguf -o logits ids
 
+# sizes that have their tensors, and whose product would be gigabytes for each sequence
+"$mk" general.architecture=mamba2 mamba2.block_count=1 mamba2.embedding_length=1 \
+	mamba2.attention.layer_norm_rms_epsilon=1e-5 mamba2.ssm.conv_kernel=1 mamba2.ssm.inner_size=512 \
+	mamba2.ssm.state_size=65536 mamba2.ssm.time_step_rank=1 mamba2.ssm.group_count=1 token_embd.weight:f32:1x4 \
+	output_norm.weight:f32:1 $b.attn_norm.weight:f32:1 $b.ssm_in.weight:f32:1x132097 \
+	$b.ssm_conv1d.weight:f32:1x131584 $b.ssm_conv1d.bias:f32:131584 $b.ssm_dt.bias:f32:1 $b.ssm_a:f32:1x1 \
+	$b.ssm_d:f32:1x1 $b.ssm_norm.weight:f32:512 $b.ssm_out.weight:f32:512x1 >h.gguf
+refused "a state as large as its sizes allow" "state: is too large for the inner width"
+
 make_model general.architecture=nonesuch
 refused "an unknown architecture" "nonesuch: is not a known architecture (known: b"
 make_model $eps=1e-5
