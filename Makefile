@@ -249,7 +249,7 @@ FUZZERS ?= $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.
 FUZZ_CFLAGS = -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=undefined
 # Clang takes many minutes for a kernel with sanitizers. What files can ask of kernels is checked before they run.
 FUZZ_KERNEL = -fno-sanitize=all
-FUZZ_TOOLS = $(BUILD)/tests/malformed/tool_ggtxt $(BUILD)/tests/cli/tool_torch
+FUZZ_TOOLS = $(BUILD)/tests/malformed/tool_ggtxt $(patsubst %,$(BUILD)/tests/cli/tool_%,mkgguf torch)
 fuzz: $(FUZZ_TOOLS) ## FUZZ_SECONDS (60) of libFuzzer for each target, or for FUZZERS="gguf expr"; needs clang
 	$(MAKE) $(FUZZERS:%=$(BUILD)/fuzz/fuzz_%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="$(FUZZ_CFLAGS)" \
 	  KERNEL_CFLAGS="$(FUZZ_KERNEL)"

@@ -1,17 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # corpus.sh NAME FOLDER - the inputs that the fuzz target NAME starts from: tests/fuzz/corpus/NAME, where *.ggtxt is
-# compiled (tests/malformed/tool_ggtxt.c), and what the tree has elsewhere. For make fuzz and replay.t.
+# compiled (tests/malformed/tool_ggtxt.c) and *.mkgguf are arguments of tests/cli/tool_mkgguf.c, and what the tree has
+# elsewhere. For make fuzz and replay.t.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$2"
 to=$(cd "$2" && pwd)
 compile() { for text in "$@"; do "${BUILD:-$src/build}/tests/malformed/tool_ggtxt" <"$text" >"$to/$(basename "$text" \
 	.ggtxt)"; done; }
+# the words of a text, which may have brackets
+make_model() ( set -f; "${BUILD:-$src/build}/tests/cli/tool_mkgguf" $(cat "$1") )
 for f in "$src/tests/fuzz/corpus/$1"/*; do
 	case $f in
 	*'/*') ;;
 	*.ggtxt) compile "$f" ;;
+	*.mkgguf) make_model "$f" >"$to/$(basename "$f" .mkgguf)" ;;
 	*) cp "$f" "$to" ;;
 	esac
 done

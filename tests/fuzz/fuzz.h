@@ -8,6 +8,10 @@
 #include <stdint.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* A target may have its own way to change an input of n bytes, in place, to one of at most `most`: returns its size.
+ * The other is the fuzzer's. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t most, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t n, size_t most);
 /* Aborts if an invariant of the library does not hold. */
 void must(bool holds, const char *what);
 /* The path of a folder of this process, emptied, with the files that data[n] describes, at most 16. It is removed when

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * replay.c - runs a fuzz target on the files named as arguments, and on each of them cut short in 64 places, without
- * a fuzzer. The bytes lie in a block of their exact size, so that a sanitizer sees a read past the end. */
+ * a fuzzer; if the target has its own way to change an input, on 32 others that are made of each file. The bytes lie in
+ * a block of their exact size, so that a sanitizer sees a read past the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,35 @@ static void once(const uint8_t *p, size_t n)
 	free(exact);
 }
 
+/* in place of a target's own, and of the fuzzer's */
+__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *p, size_t n, size_t most, unsigned seed)
+{
+	(void)p; (void)n; (void)most; (void)seed;
+	return 0;
+}
+size_t LLVMFuzzerMutate(uint8_t *p, size_t n, size_t most)
+{
+	(void)p; (void)most;
+	return n;
+}
+
+static void changed(const uint8_t *p, size_t n, unsigned seed)
+{
+	size_t most = 2*n + (1 << 16);
+	uint8_t *other = malloc(most);
+
+	if (!other)
+		abort();
+	memcpy(other, p, n);
+	n = LLVMFuzzerCustomMutator(other, n, most, seed);
+	if (n)
+		once(other, n);
+	free(other);
+}
+
 int main(int argc, char **argv)
 {
-	enum { MAX = 1 << 24, CUTS = 64 };
+	enum { MAX = 1 << 24, CUTS = 64, CHANGES = 32 };
 	uint8_t *p = malloc(MAX);
 
 	for (int i = 1; p && i < argc; i++) {
@@ -34,6 +61,8 @@ int main(int argc, char **argv)
 		for (size_t k = 0; k < CUTS; k++)
 			once(p, n*k/CUTS);
 		once(p, n);
+		for (unsigned k = 0; k < CHANGES; k++)
+			changed(p, n, k);
 	}
 	free(p);
 	return p ? 0 : 2;
