@@ -298,9 +298,9 @@ static enum ggu_status blocks(struct builder *b, const struct yaml_node *at)
 static enum ggu_status start(struct builder *b)
 {
 	double id;
-	enum ggu_status s = build_number(b, owner(b, "start"), "start", -1, -1, (double)b->g->n_vocab - 1, &id);
+	TRY(build_number(b, owner(b, "start"), "start", -1, -1, (double)b->g->n_vocab - 1, &id));
 	b->g->start = (int32_t)id;
-	return s || id == (double)b->g->start ? s : build_fail(b, said(b, "start"), "start", "expected a token id");
+	return id == (double)b->g->start ? GGU_OK : build_fail(b, said(b, "start"), "start", "expected a token id");
 }
 
 #define STACK_KEYS "mask blocks input layers layer output start"
