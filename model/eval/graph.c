@@ -309,6 +309,8 @@ static enum ggu_status build_stack(struct builder *b, struct graph *g, const str
 {
 	b->g = g;
 	b->stack = stack;
+	g->file = b->f;
+	g->arch = b->arch;
 	if (stack) TRY(build_only(b, stack, NULL, STACK_KEYS));
 	TRY(mask(b, said(b, "mask")));
 	TRY(blocks(b, said(b, "blocks")));

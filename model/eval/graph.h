@@ -77,6 +77,8 @@ struct cache {
 };
 enum { GRAPH_MAX_ROPES = 16 };
 struct graph {
+	struct ggu_file *file;                  /* what it was built from, with the description */
+	const struct arch *arch;
 	size_t n_layer, n_embd, n_vocab, max_branches;
 	struct weight embed, positions, token_types, head;      /* positions: learned, [n_positions][n_embd], or none */
 	size_t n_positions;                     /* 0: as many as there are */
@@ -107,5 +109,7 @@ enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_fi
 	struct ggu_error *err);
 /* The same checks for a file without data: whether metadata and shapes fit each other. */
 enum ggu_status graph_check(const struct arch *a, struct ggu_file *f, struct ggu_error *err);
+/* Identifies the model that the graph is of, for saved states (graph_id.c). */
+uint64_t graph_id(const struct graph *g);
 
 #endif

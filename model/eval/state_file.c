@@ -4,21 +4,25 @@
  *   struct head | attn_shape of each cache | first page of each lane | ids[pos] | pages, lane by lane | fixed floats |
  *   those of its source, if it has one
  *
- * The shapes and sizes identify the model and the types that the state belongs to; they must match those of the state
- * that loads it. A lane's pages are those from its first page on; what it lacks is computed anew. */
+ * The model's number (graph_id.c), shapes and sizes say what the state belongs to; they must match those of the state
+ * that loads it. So must the number in `magic`, which grows with each change of the layout: states of another version
+ * are refused, since they can always be computed anew. A lane's pages are those from its first page on; what it lacks
+ * is computed anew. */
 #include <stdlib.h>
 #include <string.h>
 #include "model_internal.h"
 
-static const char magic[] = "ggustat4";
-struct head { char magic[8]; uint64_t n_layer, n_embd, n_vocab, n_caches, fixed_floats, page_bytes, pos, is_long; };
+static const char magic[] = "ggustat5";
+struct head {
+	char magic[8];
+	uint64_t model, n_layer, n_embd, n_vocab, n_caches, fixed_floats, page_bytes, pos, is_long;
+};
 
 static struct head head_of(const struct state *s)
 {
-	struct head h = { .n_layer = s->g->n_layer, .n_embd = s->g->n_embd, .n_vocab = s->g->n_vocab,
-		.n_caches = s->g->n_caches,
-		.fixed_floats = s->g->fixed_floats, .page_bytes = state_page_bytes(s), .pos = s->pos,
-		.is_long = s->is_long };
+	struct head h = { .model = graph_id(s->g), .n_layer = s->g->n_layer, .n_embd = s->g->n_embd,
+		.n_vocab = s->g->n_vocab, .n_caches = s->g->n_caches, .fixed_floats = s->g->fixed_floats,
+		.page_bytes = state_page_bytes(s), .pos = s->pos, .is_long = s->is_long };
 	memcpy(h.magic, magic, sizeof h.magic);
 	return h;
 }

@@ -419,6 +419,47 @@ static void saved_states_go_on(void **state)
 	}
 }
 
+/* Models of the same shapes that keep something else of the same tokens. */
+static void saved_states_are_for_one_model(void **unused)
+{
+	struct key window[9], base[9];
+	struct tensor other[16];
+	const struct kind kinds[] = { transformer, { "llama", window, transformer_tensors },
+		{ "llama", base, transformer_tensors }, { "llama", transformer_keys, other } };
+	char *bytes = NULL;
+	size_t n = 0;
+	(void)unused;
+	memcpy(window, transformer_keys, sizeof transformer_keys);
+	memcpy(base, transformer_keys, sizeof transformer_keys);
+	memcpy(other, transformer_tensors, sizeof transformer_tensors);
+	window[5].v = 90;
+	base[6] = (struct key){ "rope.freq_base", 500 };
+	base[7] = (struct key){ NULL, 0 };
+	other[0].around = 0.5F;                 /* other weights */
+	for (size_t k = 0; k < sizeof kinds/sizeof *kinds; k++) {
+		struct model *m = make_model(kinds + k, GGU_TYPE_F32, 1);
+		struct work *w = new_work(m, 64);
+		struct state *s = new_state(m, GGU_TYPE_F32);
+		struct ggu_error err;
+		if (!k) {
+			go_on(w, s, text, 50, NULL);
+			n = state_save_bytes(s);
+			bytes = malloc(n);
+			state_save(s, bytes);
+			state_reset(s);
+			assert_int_equal(state_load(s, bytes, n, &err), GGU_OK);
+		} else {
+			assert_int_equal(state_load(s, bytes, n, &err), GGU_ERR_FORMAT);
+			assert_non_null(strstr(err.what, "not a state of this model"));
+			assert_int_equal(state_pos(s), 0);
+		}
+		state_free(s);
+		work_free(w);
+		drop_model(m);
+	}
+	free(bytes);
+}
+
 /* A sequence that passes the first context is turned by other factors, however it got there. */
 static void long_ropes_go_by_the_sequence(void **state)
 {
@@ -533,7 +574,8 @@ int main(void)
 		cmocka_unit_test(forks_go_their_own_ways), cmocka_unit_test(truncation_forgets),
 			cmocka_unit_test(recurrent_states_want_snapshots),
 			cmocka_unit_test(stretches_of_layers_forget_snapshots),
-		cmocka_unit_test(saved_states_go_on), cmocka_unit_test(long_ropes_go_by_the_sequence),
+		cmocka_unit_test(saved_states_go_on), cmocka_unit_test(saved_states_are_for_one_model),
+		cmocka_unit_test(long_ropes_go_by_the_sequence),
 		cmocka_unit_test(scores_are_those_of_the_logits), cmocka_unit_test(what_is_refused_leaves_the_state),
 	};
 	if (quant_select(NULL, NULL)) return 1;         /* otherwise it would be portable C */

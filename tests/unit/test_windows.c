@@ -194,12 +194,12 @@ static void saved_states_have_what_they_see(void **unused)
 	}
 }
 
-/* The bytes say where a lane's pages begin: after the head's eight numbers and six of each cache. */
+/* The bytes say where a lane's pages begin: after the head's ten numbers and six of each cache. */
 static void saved_states_begin_where_they_can(void **unused)
 {
 	struct setting x = set_up(&mixed, 64);
 	struct state *a = x.s, *b = new_state(x.m, GGU_TYPE_F32);
-	const size_t at = (9 + 2*6)*8;
+	const size_t at = (10 + 2*6)*8;
 	uint64_t first[2];
 	char *bytes;
 	(void)unused;
