@@ -254,6 +254,7 @@ static void open_outputs(struct job *j, const char *text)
 	f = fdopen(out_fd(j->out), "wb");
 	if (!f) msg_die("%s: %s", o.save, strerror(errno));
 	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_vocab(j->a), j->windows, j->ids);
+	out_reserve(j->out, logits_file_bytes(&j->save));
 }
 
 static void close_save(struct job *j)

@@ -12,7 +12,15 @@
 #include "msg.h"
 
 static const char magic[8] = { '_', 'l', 'o', 'g', 'i', 't', 's', '_' };
+enum { HEAD_BYTES = sizeof magic + 3*4 };
 size_t logits_file_row_bytes(const struct logits_file *l) { return 2*(2*((l->n_vocab + 1)/2) + 4); }
+/* A window is below 2^49 bytes, so only its product with their number can wrap around. */
+static uint64_t windows_bytes(const struct logits_file *l)
+{
+	uint64_t each = 4*(uint64_t)l->n_ctx + (uint64_t)l->n_rows*logits_file_row_bytes(l), n;
+	return __builtin_mul_overflow((uint64_t)l->n_chunk, each, &n) || n > INT64_MAX ? INT64_MAX : n;
+}
+uint64_t logits_file_bytes(const struct logits_file *l) { return HEAD_BYTES + windows_bytes(l); }
 
 /* ---- little-endian numbers ---- */
 
@@ -56,15 +64,11 @@ static void get(struct logits_file *l, void *to, size_t n)
 /* Checks the size of a file. How much comes through a pipe is only known at its end. */
 static void check_size(struct logits_file *l)
 {
-	uint64_t want, size;
+	const uint64_t want = logits_file_bytes(l);
+	uint64_t size;
 	l->in_order = fseeko(l->f, 0, SEEK_END);
 	if (l->in_order) return;
 	size = (uint64_t)ftello(l->f);
-	/* a window is below 2^49 bytes, so only its product with their number can wrap around */
-	if (__builtin_mul_overflow((uint64_t)l->n_chunk,
-		4*(uint64_t)l->n_ctx + (uint64_t)l->n_rows*logits_file_row_bytes(l), &want) || want > INT64_MAX)
-		want = INT64_MAX;
-	want += l->at;
 	if (size < want)
 		msg_die("%s: byte %llu: the file ends, but its header promises %llu bytes", l->name,
 			(unsigned long long)size, (unsigned long long)want);
@@ -92,7 +96,7 @@ static void read_tokens(struct logits_file *l)
 
 bool logits_file_open(struct logits_file *l, const char *path)
 {
-	unsigned char start[20];
+	unsigned char start[HEAD_BYTES];
 	int32_t head[3];
 	size_t n;
 	*l = (struct logits_file){ .f = fopen(path, "rb"), .name = path };
@@ -187,7 +191,7 @@ void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t
 		put(l, b, 4);
 	}
 	if (fflush(l->f)) msg_die("%s: %s", l->name, strerror(errno));
-	l->first = sizeof magic + 4*(3 + (uint64_t)n_chunk*n_ctx);
+	l->first = HEAD_BYTES + 4*(uint64_t)n_chunk*n_ctx;
 	/* a pipe; or a file that began elsewhere or appends all that is written, as a shell's `>>` makes it */
 	l->in_order = lseek(fileno(f), 0, SEEK_CUR) != (off_t)l->first || fcntl(fileno(f), F_GETFL) & O_APPEND;
 }

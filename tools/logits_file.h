@@ -30,6 +30,7 @@ bool logits_file_open(struct logits_file *l, const char *path);
 void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t n_ctx, size_t n_vocab, size_t n_chunk,
 	const int32_t *tokens);
 void logits_file_close(struct logits_file *l);
+uint64_t logits_file_bytes(const struct logits_file *l);        /* of the whole file */
 
 /* Rows as they are in the file, rows[n][row_bytes], numbered from 0 over all windows. Several threads may use the
  * functions below at once, unless in_order; then `from` must follow the row before. GGU_ERR_IO; when reading also

@@ -155,6 +155,11 @@ printf '_logits_\000\000\000\001\000\000\000\001\000\000\000\100' >huge
 gguf-perplexity -q -m m.gguf --base huge text 2>message
 ok "... of more bytes than can be" grep -q 'huge: byte 20: the file ends, but its header promises' message
 cat huge >fifo & not_ok "... the same through a pipe" 2 gguf-perplexity -q -m m.gguf --base fifo text
+if [ -e "$BUILD/tests/fault.so" ]; then
+	is "... and a disk without room for all of them: found out at once" "$(LD_PRELOAD=$BUILD/tests/fault.so \
+		FAULT=fallocate:1:ENOSPC gguf-perplexity -q -m m.gguf --chunks 1 --save-logits none text 2>&1)" \
+		"gguf-perplexity: none: needs 2.0 MiB: No space left on device"
+fi
 not_ok "... onto standard output" 2 gguf-perplexity -q -m m.gguf --chunks 1 --save-logits - text
 not_ok "... onto the model" 2 gguf-perplexity -q -m onto.gguf --chunks 1 --save-logits onto.gguf text
 not_ok "... onto the base" 2 gguf-perplexity -q -m m.gguf --base onto.gguf --chunks 1 --save-logits onto.gguf text
