@@ -139,6 +139,7 @@ int main(int argc, char **argv)
 	names = argc ? argv : standard;
 	if (!argc) argc = 1;
 	if (o.json) all = json_array();
+	pipe_once((const char *const *)names, argc, "two files");
 	out = out_open(o.output, false);
 	for (int i = 0; i < argc; i++) out_refuse_input(out, names[i]);         /* those that are no GGUF file too */
 	out_take_stdout(out);

@@ -92,7 +92,8 @@ static bool choose(struct hashing *h, struct pass *p, struct manifest *m)
 {
 	bool any = false;
 	p->entry = manifest_file(m, p->name, &p->n);
-	if (!p->entry) msg_say("%s: not in the manifest", p->name);
+	if (!p->entry) msg_say("%s: not in the manifest%s", msg_name(p->name),
+		strcmp(p->name, "-") ? "" : ", where it would be called '-'");
 	for (int k = 0; k < DIGEST_KINDS; k++) any |= h->kind[k];
 	h->whole = h->tensors = false;
 	for (int k = DIGEST_KINDS - 1; k >= 0; k--) {
@@ -196,6 +197,9 @@ int main(int argc, char **argv)
 		m = manifest_read(o.check);
 		if (names == standard) names = listed = files_of(m, &argc);
 	}
+	pipe_once(names, argc, "two files");
+	for (int i = 0; i < argc; i++)
+		pipe_once((const char *[]){ o.check, names[i] }, 2, "the manifest and a file");
 	out = out_open(o.output, false);
 	out_refuse_input(out, o.check);
 	out_take_stdout(out);

@@ -229,6 +229,7 @@ static void merge(char **names, int n)
 	struct out *out = out_open(o.output, true);
 	struct imatrix *sum = msg_need(imatrix_new()), *im;
 	struct ggu_error err;
+	pipe_once((const char *const *)names, n, "two files");
 	tell_of_twins(names, n);
 	sandbox_enter((const char *const *)names, n, o.output);
 	for (int i = 0; i < n; i++) {

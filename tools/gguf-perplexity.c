@@ -17,6 +17,7 @@
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
+#include "pipe.h"
 #include "progress.h"
 #include "sandbox.h"
 #include "score_tile.h"
@@ -408,6 +409,7 @@ static int merge(char **files, int n)
 	struct out *out = out_open(o.output, false);
 	struct scores all;
 	int status;
+	pipe_once((const char *const *)files, n, "two files");
 	for (int i = 0; i < n; i++) out_refuse_input(out, files[i]);
 	sandbox_enter((const char *const *)files, n, o.output);
 	all = scores_merge(files, n);

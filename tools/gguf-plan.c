@@ -264,6 +264,7 @@ int main(int argc, char **argv)
 		"[--leave-output-tensor] [-j N] [-o FILE] --bpw X|--size SIZE [MODEL]", 0, 2 });
 	recipe = operands(argc, argv, &p.name);
 	check_options(recipe);
+	pipe_once((const char *[]){ o.imatrix, p.name }, 2, "the importance matrix and the model");
 	pipe_input(p.name);
 	out = out_open(o.output, false);
 	out_refuse_input(out, o.imatrix);

@@ -254,10 +254,8 @@ static void write_shards(const struct run *r, const struct ggu_meta *meta, const
 
 static void check_options(const char *in)
 {
-	if (o.plan && strcmp(o.plan, "-") == 0 && strcmp(in, "-") == 0)
-		msg_die("the plan and the model cannot both be standard input");
-	if (o.plan && o.calibrate && strcmp(o.plan, "-") == 0 && strcmp(o.calibrate, "-") == 0)
-		msg_die("the plan and the text cannot both be standard input");
+	pipe_once((const char *[]){ o.plan, in }, 2, "the plan and the model");
+	pipe_once((const char *[]){ o.plan, o.calibrate }, 2, "the plan and the text");
 	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i needs a file: standard input is the model's");
 	if (o.calibrate && o.imatrix)
 		msg_die("-i and --calibrate cannot be combined");

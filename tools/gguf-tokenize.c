@@ -12,6 +12,7 @@
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
+#include "pipe.h"
 #include "sandbox.h"
 
 static struct { const char *model, *output; bool no_bos, no_special, json, decode; int jobs; } o;
@@ -159,6 +160,7 @@ int main(int argc, char **argv)
 	size_t bytes;
 	char *text;
 	if (!o.model) msg_die("no vocabulary given: use -m MODEL");
+	pipe_once((const char *[]){ o.model, n ? argv[0] : "-" }, 2, "the model and the text");
 	o.model = hub_folder(o.model);
 	sandbox_enter((const char *[]){ o.model, n ? argv[0] : NULL }, 2, o.output);
 	out_refuse_input(out, o.model);

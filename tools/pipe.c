@@ -25,6 +25,13 @@ void pipe_input(const char *name)
 	pipe_widen(0);
 }
 
+void pipe_once(const char *const *names, int n, const char *what)
+{
+	int found = 0;
+	for (int i = 0; i < n; i++) found += names[i] && !strcmp(names[i], "-");
+	if (found > 1) msg_die("%s cannot both be standard input", what);
+}
+
 void pipe_drain(struct ggu_file *f, const char *name)
 {
 	static char rest[65536];

@@ -131,6 +131,13 @@ ok "... no file appears" test ! -e others.manifest
 sed 's/ m\.gguf/ gone.gguf/' all.manifest | cat - all.manifest >gone.manifest
 not_ok "a missing file that the manifest names" 2 sh -c 'gguf-hash --check gone.manifest >checked'
 is "... the others are checked" "$(grep -c ': OK$' checked)" "$(grep -c '^sha256' all.manifest)"
+is "standard input in the place of a file with a name: the manifest's name for it is told" \
+	"$(gguf-hash --check one - <m.gguf 2>&1)" \
+	"gguf-hash: (stdin): not in the manifest, where it would be called '-'"
+gguf-hash --whole <m.gguf >dash.manifest
+is "... with that name it is checked" "$(gguf-hash --check dash.manifest <m.gguf)" "-: OK"
+is "manifest and file cannot both come from it" "$(gguf-hash --check - <dash.manifest 2>&1)" \
+	"gguf-hash: the manifest and a file cannot both be standard input"
 not_ok "output over the input" 2 gguf-hash -o m.gguf m.gguf
 not_ok "output over the manifest" 2 gguf-hash -o all.manifest --check all.manifest
 not_ok "a full disk" 2 sh -c 'gguf-hash m.gguf >/dev/full'
