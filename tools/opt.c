@@ -242,8 +242,10 @@ static int parse_long(const struct opt *opts, const struct opt_program *p, char 
 	const char *name = argv[i] + 2, *eq = strchr(name, '=');
 	size_t n = eq ? (size_t)(eq - name) : strlen(name);
 	const struct opt *o = find_long(opts, name, n);
-	char shown[64];
-	if (!o) unknown(argv[i], argv[i], opts, p);
+	char shown[64], hint[HABIT_BYTES];
+	if (o && strlen(o->name) > n) habit_hint(argv[i], opts, p, hint);
+	else *hint = 0;
+	if (!o || *hint) unknown(argv[i], argv[i], opts, p);
 	if (o->kind == OPT_K_FLAG) {
 		if (eq) usage("--%s takes no argument%s", o->name, "");
 		set(o, argv[i], NULL);

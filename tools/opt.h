@@ -10,11 +10,11 @@
  *   argc = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-info", "show ...", "[-o FILE] [FILE]", 0, 1 });
  *
  * Options may stand anywhere; "--" ends them; -jN, -j N, --jobs N, --jobs=N; flags may be bundled, long names
- * abbreviated if that is unambiguous. The operands are left in argv[0..n-1] and n is returned. -h prints synopsis,
- * summary and the table to stdout, exit 0; --version prints version, Unicode version and instruction set. Bad usage:
- * message naming the option and what it wants, a pointer to -h, exit 2. opt_parse also sees to what every program
- * needs: stdin, stdout and stderr are not free for other files even if they were closed, and the instruction set is
- * that of GGUF_CPU. */
+ * abbreviated if that is unambiguous and not another program's option (habit.h). The operands are left in
+ * argv[0..n-1] and n is returned. -h prints synopsis, summary and the table to stdout, exit 0; --version prints
+ * version, Unicode version and instruction set. Bad usage: message naming the option and what it wants, a pointer to
+ * -h, exit 2. opt_parse also sees to what every program needs: stdin, stdout and stderr are not free for other files
+ * even if they were closed, and the instruction set is that of GGUF_CPU. */
 #ifndef TOOLS_OPT_H
 #define TOOLS_OPT_H
 #include <stdbool.h>

@@ -41,6 +41,20 @@ told -ctk '; here it is --cache-type-k' gguf-perplexity
 told -f "$operand" gguf-imatrix
 told -p "$operand" gguf-tokenize
 told -f '' gguf-convert
+told --chunk '; here it is --from' gguf-imatrix
+ok "... an abbreviation that is no other program's option" gguf-info --js m.gguf
+told --keep-split '; here it is --shards' gguf-quantize
+told --prune-layers '; layers cannot be removed' gguf-quantize
+told --bigendian '; files are always little-endian' gguf-convert
+told --split-max-tensors '; gguf-split does that' gguf-convert
+told -hf '; nothing is fetched from a network' gguf-run
+told --min-p '; tokens are drawn by --temp, --top-k and --top-p alone' gguf-run
+told --min-p '' gguf-info
+told --chat-template '; a prompt is continued as it is, without a chat' gguf-run
+told --chat-template '; use --set-file tokenizer.chat_template=str:FILE' gguf-edit
+told -no-cnv '; a prompt is continued as it is, without a chat' gguf-run
+is "... if it can be a letter and its argument, it is" "$(run gguf-convert -no-cnv m.gguf; first err)" "2
+gguf-convert: m.gguf: is not a folder: name the one that holds the checkpoint"
 told -s '' gguf-info
 is "an option of another program, with its argument" "$(run gguf-split --split-max-size=5M m.gguf; first err)" "2
 gguf-split: unknown option '--split-max-size=5M'; here it is --max-size"
