@@ -292,6 +292,14 @@ static void diff_data(struct work *w)
 	}
 }
 
+/* With --values, the types of a tensor, of which one has no values in floats, are a difference. */
+static void differ_undecoded(const struct ggu_tensor *a, const struct ggu_tensor *b)
+{
+	const uint32_t bad = quant_can_decode(a->type) ? b->type : a->type;
+	if (!o.tensors) differ_tensor(name_of(a), a, b);        /* if they are compared too, it is known */
+	msg_warn("%s: type %s cannot be decoded", a->name, ggu_type_info(bad)->name);
+}
+
 static void diff_all_data(struct ggu_file *a, const char *name_a, struct ggu_file *b, const char *name_b,
 	struct ggu_pool *pool)
 {
@@ -312,12 +320,9 @@ static void diff_all_data(struct ggu_file *a, const char *name_a, struct ggu_fil
 		w.side[1].t = by_b ? t : u;
 		if (!u || pass_over(t->name) || !same_shape(t, u)) continue;
 		for (int k = 0; k < 2; k++) ggu_walk_to(w.side[k].walk, w.side[k].t);
-		if (o.values) {
-			uint32_t bad = !quant_can_decode(t->type) ? t->type : u->type;
-			if (quant_can_decode(t->type) && quant_can_decode(u->type)) diff_values(&w, pool);
-			else if (t->type == u->type) diff_data(&w);
-			else msg_die("%s: type %s cannot be decoded", t->name, ggu_type_info(bad)->name);
-		} else if (t->type == u->type) diff_data(&w);
+		if (o.values && quant_can_decode(t->type) && quant_can_decode(u->type)) diff_values(&w, pool);
+		else if (t->type == u->type) diff_data(&w);
+		else if (o.values) differ_undecoded(w.side[0].t, w.side[1].t);
 	}
 	progress_end();
 	for (int k = 0; k < 2; k++) ggu_walk_free(w.side[k].walk);

@@ -93,6 +93,17 @@ is "... the same" "$(gguf-diff --brief a.gguf order.gguf; echo $?)" 0
 not_ok "... with --json" 2 gguf-diff --brief --json a.gguf b.gguf
 gguf-split -q --max-tensors 2 -o shards a.gguf
 ok "a set of shards and a file" gguf-diff shards-00001-of-*.gguf a.gguf
+mk=$BUILD/tests/cli/tool_mkgguf
+"$mk" general.architecture=x a.weight:i32:8 b.weight:f32:8x2:one >ints.gguf
+"$mk" general.architecture=x a.weight:f32:8 b.weight:f32:8x2 >floats.gguf
+is "--values goes on after a type that cannot be decoded" \
+	"$(gguf-diff --values ints.gguf floats.gguf 2>err | cut -d ' ' -f -3; cat err)" \
+	"tensor a.weight: i32
+values b.weight: max
+gguf-diff: a.weight: type i32 cannot be decoded"
+not_ok "... the files differ" 1 gguf-diff -q --values ints.gguf floats.gguf
+is "... with --tensors, the types are shown once" \
+	"$(gguf-diff -q --tensors --values ints.gguf floats.gguf | grep -c '^tensor')" 1
 is "--values says where" "$(gguf-diff --values a.gguf b.gguf | grep -c 'max .* in row [0-9]*, column [0-9]*, rms')" \
 	"$(gguf-diff --values a.gguf b.gguf | grep -c ^values)"
 row=$(gguf-diff --values --json a.gguf b.gguf |
