@@ -5,6 +5,7 @@
  * its checks, it was damaged. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +22,15 @@
 enum { MAGIC = 4, HEAD = 32, TAIL = 8, STEP = 1 << 16 };
 static const char journal_magic[9] = "GGUNDO1\n";
 
+/* A name as long as a file system permits has no room for six characters more: a number stands for its end. */
 static char *journal_name(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
-	char *name = msg_need(malloc(strlen(path) + 8));
-	sprintf(name, "%.*s.%s.undo", (int)folder, path, path + folder);
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const int folder = (int)(base - path);
+	const size_t n = strlen(base);
+	char *name = msg_need(malloc(strlen(path) + 32));
+	if (n <= NAME_MAX - strlen("..undo")) sprintf(name, "%.*s.%s.undo", folder, path, base);
+	else sprintf(name, "%.*s.%.200s.%016llx.undo", folder, path, base, (unsigned long long)XXH3_64bits(base, n));
 	return name;
 }
 

@@ -298,6 +298,18 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 				in 1:*) echo e.gguf ;; *) echo .e.gguf.undo ;; esac): Input/output error, 5008"
 	done
 	rm .e.gguf.undo
+	long=$(printf '%0255d' 7)
+	for i in 1 2 3 4 5 6 7 8; do
+		cp m.gguf "$long"
+		LD_PRELOAD=$BUILD/tests/fault.so FAULT=write:$i:kill gguf-edit -I --delete test.flag "$long"
+		[ "$(head -c 4 "$long")" = GGUF ] || break
+	done 2>/dev/null
+	is "the longest name: the file is marked when the edit is killed" "$(head -c 4 "$long")" GGUe
+	ok "... and goes back to what it was" gguf-edit -I "$long"
+	same "... byte by byte" "$long" m.gguf
+	ok "... and is edited" gguf-edit -q -I --delete test.flag "$long"
+	is "... the journal is gone" "$(find . -name '.*.undo')" ""
+	rm "$long"
 	cp m.gguf e.gguf
 	LD_PRELOAD=$BUILD/tests/fault.so FAULT=flock:1:ENOSYS gguf-edit -I --delete test.flag e.gguf 2>said
 	is "a file that cannot be locked is not edited" "$(cat said)" \
