@@ -88,17 +88,79 @@ void vocab_set_add(struct vocab *v, enum vocab_special which, bool on)
 	v->add[which] = on;
 }
 
+/* ---- tokens that hold NUL ----
+ *
+ * Tokens are keys in tokenizer.json, and a few vocabularies have one for NUL. jansson can keep such a key but not read
+ * it, so it is read with a character that no text has in its place. */
+#define STAND_IN "\xef\xb7\x90"         /* U+FDD0 */
+static const char tokenizer_file[] = "tokenizer.json", nul_escape[] = "\\u0000", stand_in_escape[] = "\\ufdd0";
+enum { ESCAPE_BYTES = sizeof nul_escape - 1, STAND_IN_BYTES = sizeof STAND_IN - 1 };
+
+/* Hides NUL in the string from p to its end. Returns whether there was one. */
+static bool hide_in(char *p, const char *end)
+{
+	bool any = false;
+	for (; p < end; p++) {
+		if (*p != '\\') continue;
+		if (text_starts(p, nul_escape)) {
+			memcpy(p, stand_in_escape, ESCAPE_BYTES);
+			any = true;
+		}
+		p++;
+	}
+	return any;
+}
+/* Hides NUL in all keys, unless the text has what stands for it. Returns whether there was one. */
+static bool hide_nul(char *text)
+{
+	bool any = false;
+	if (!strstr(text, nul_escape) || strstr(text, STAND_IN) || strcasestr(text, stand_in_escape)) return false;
+	for (char *p = text; *p; p++) {
+		char *from = p + 1;
+		if (*p != '"') continue;
+		for (p++; *p && *p != '"'; p++) if (*p == '\\' && p[1]) p++;
+		if (!*p) break;
+		if (p[1 + strspn(p + 1, " \t\r\n")] == ':') any |= hide_in(from, p);
+	}
+	return any;
+}
+static bool restore_nul(json_t *vocab)
+{
+	const char *key;
+	void *next;
+	json_t *id;
+	json_object_foreach_safe(vocab, next, key, id) {
+		size_t n = 0;
+		char *own;
+		bool done;
+		if (!strstr(key, STAND_IN)) continue;
+		if (!(own = malloc(strlen(key)))) return false;
+		for (const char *p = key; *p; n++) {
+			bool nul = text_starts(p, STAND_IN);
+			own[n] = nul ? 0 : *p;
+			p += nul ? STAND_IN_BYTES : 1;
+		}
+		done = !json_object_setn(vocab, own, n, id) && !json_object_del(vocab, key);
+		free(own);
+		if (!done) return false;
+	}
+	return true;
+}
+
 enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err)
 {
 	char *text;
 	size_t n;
 	enum ggu_status s = file_slurp(dir, name, MAX_JSON, &text, &n, err);
+	bool hidden;
 	*j = NULL;
 	if (s) return s == GGU_ERR_MISSING ? GGU_OK : s;
 	file_json_of_python(text);
+	hidden = !strcmp(name, tokenizer_file) && hide_nul(text);
 	s = file_json_text(text, n, name, 0, JSON_ALLOW_NUL, j, err);
 	free(text);
-	return s;
+	if (s || !hidden) return s;
+	return restore_nul(json_object_get(json_object_get(*j, "model"), "vocab")) ? GGU_OK : ggu_no_memory(err);
 }
 
 int vocab_byte_of(struct ggu_str t)
@@ -167,7 +229,7 @@ static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error
 {
 	const char *type = kind_of(f);
 	if (!strcmp(type, "BPE") || !strcmp(type, "WordPiece") || !strcmp(type, "Unigram")) return GGU_OK;
-	return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model.type",
+	return file_fail(err, GGU_ERR_UNSUPPORTED, tokenizer_file, GGU_NO_OFFSET, "model.type",
 		"tokenizer kind \"%.30s\" is not supported", type);
 }
 
@@ -207,24 +269,32 @@ static enum ggu_status load_spm(struct vocab *v, const struct vocab_files *f, st
 	return s;
 }
 
+static struct ggu_str text_of(const json_t *s)
+{
+	return (struct ggu_str){ json_string_value(s), json_string_length(s) };
+}
 /* Counts the ids for which tokenizer.json has other tokens than the vocabulary, which comes from tokenizer.model. */
 static enum ggu_status compare(struct vocab *v, const struct vocab_files *f, struct ggu_error *err)
 {
 	json_t *pieces = json_object_get(json_object_get(f->tokenizer, "model"), "vocab"), *x;
-	const char **want = calloc(v->n + 1, sizeof *want), *text;
-	struct vocab_difference d = { .file = "tokenizer.json", .than = "the SentencePiece model" };
-	size_t i;
+	struct ggu_str *want = calloc(v->n + 1, sizeof *want);
+	const char *text;
+	struct vocab_difference d = { .file = tokenizer_file, .than = "the SentencePiece model" };
+	size_t i, n;
 	if (!want) return ggu_no_memory(err);
-	json_object_foreach(pieces, text, x)
-		if (json_is_integer(x) && (uint64_t)json_integer_value(x) < v->n) want[json_integer_value(x)] = text;
-	json_array_foreach(pieces, i, x) if (i < v->n) want[i] = json_string_value(json_array_get(x, 0));
+	json_object_keylen_foreach(pieces, text, n, x)
+		if (json_is_integer(x) && (uint64_t)json_integer_value(x) < v->n)
+			want[json_integer_value(x)] = (struct ggu_str){ text, n };
+	json_array_foreach(pieces, i, x) if (i < v->n) want[i] = text_of(json_array_get(x, 0));
 	json_array_foreach(json_object_get(f->tokenizer, "added_tokens"), i, x) {
 		const json_t *id = json_object_get(x, "id");
 		if (json_is_integer(id) && (uint64_t)json_integer_value(id) < v->n)
-			want[json_integer_value(id)] = vocab_json_str(x, "content");
+			want[json_integer_value(id)] = text_of(json_object_get(x, "content"));
 	}
 	for (i = 0; i < v->n; i++)
-		if (want[i] && !text_is(v->tokens[i].p, v->tokens[i].n, want[i]) && !d.n++) d.first = i;
+		if (want[i].p && (v->tokens[i].n != want[i].n || memcmp(v->tokens[i].p, want[i].p, want[i].n))
+			&& !d.n++)
+			d.first = i;
 	if (d.n) vocab_differs(v, &d);
 	free(want);
 	return GGU_OK;
@@ -234,7 +304,7 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 {
 	enum ggu_status s;
 	bool both;
-	TRY(vocab_read_json(f->dir, "tokenizer.json", &f->tokenizer, err));
+	TRY(vocab_read_json(f->dir, tokenizer_file, &f->tokenizer, err));
 	TRY(vocab_read_json(f->dir, "tokenizer_config.json", &f->config, err));
 	TRY(vocab_read_json(f->dir, "added_tokens.json", &f->added, err));
 	TRY(vocab_read_json(f->dir, "config.json", &f->model_config, err));

@@ -325,6 +325,14 @@ ids "merges of tokens that hold blanks" '{"model": {"type": "BPE", "unk_token": 
 	" a": 3, "  ": 4, "  a": 5, "a ": 6}, "merges": [[" ", "a"], [" ", " "], [" ", " a"], ["a", " "]]}}' \
 	'[" a","   a","a b"]' '[[3],[4,3],[6,0]]'
 
+ids "tokens that hold NUL" '{"added_tokens": [{"id": 6, "content": "\u0000x", "single_word": false, "lstrip": false,
+	"rstrip": false, "normalized": false, "special": false}],
+	"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "a": 1, "\u0000" : 2,
+	"a\u0000": 3, "\\u0000": 4, "a\u0000\u0000\\": 5}, "merges": [["a", "\u0000"]]}}' \
+	'["a","\u0000","a\u0000\u0000","\u0000x"]' '[[1],[2],[3,2],[6]]'
+is "... and back" "$(echo '[[5,3],[2,1],[4]]' | gguf-tokenize -m "$TMP/own" --json --decode | jq -ac .)" \
+	'["a\u0000\u0000\\a\u0000","\u0000a","\\u0000"]'
+
 # matches of no bytes
 model='"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "1": 1, "11": 2, "A": 3, "a": 4, "Aa": 5, "aA": 6},
 	"merges": [["1", "1"], ["A", "a"], ["a", "A"]]}'
