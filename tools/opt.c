@@ -143,6 +143,8 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 
 /* ---- help ---- */
 
+enum { WIDTH = 79 };    /* of a line, so that a terminal of 80 columns breaks none */
+
 /* How many bytes there are before a line may be broken: before the next option outside brackets. */
 static size_t unbroken(const char *s)
 {
@@ -156,7 +158,6 @@ static size_t unbroken(const char *s)
 
 static void print_usage(FILE *f, const struct opt_program *p)
 {
-	enum { WIDTH = 79 };
 	const char *s = p->synopsis;
 	for (size_t indent = strlen("usage: ") + strlen(p->name), at = 0; *s; s += *s != 0) {
 		size_t n = unbroken(s);
@@ -174,6 +175,20 @@ static void print_usage(FILE *f, const struct opt_program *p)
 	}
 }
 
+/* From column `indent` on, in which the first line begins. It is broken at blanks. */
+static void print_wrapped(const char *s, size_t indent)
+{
+	for (size_t at = indent, n; *s; s += n, s += *s == ' ') {
+		n = strcspn(s, " ");
+		if (at > indent && at + 1 + n > WIDTH) {
+			printf("\n%*s", (int)indent, "");
+			at = indent;
+		}
+		at += (size_t)printf("%s%.*s", at > indent ? " " : "", (int)n, s);
+	}
+	putchar('\n');
+}
+
 static void print_help(const struct opt *opts, const struct opt_program *p)
 {
 	const struct opt *o;
@@ -189,9 +204,13 @@ static void print_help(const struct opt *opts, const struct opt_program *p)
 			if (o->letter) snprintf(letter, sizeof letter, "-%c%s", o->letter, o->name ? ", " : "  ");
 			n = snprintf(left, sizeof left, "%s%s%s%s%s", letter, o->name ? "--" : "", o->name ? o->name :
 				"", o->arg ? " " : "", o->arg ? o->arg : "");
-			if (!pass) width = n > width && n <= 34 ? n : width;
-			else if (n > width) printf("  %s\n  %*s  %s\n", left, width, "", o->help);
-			else printf("  %-*s  %s\n", width, left, o->help);
+			if (!pass) {
+				width = n > width && n <= 34 ? n : width;
+				continue;
+			}
+			if (n > width) printf("  %s\n  %*s  ", left, width, "");
+			else printf("  %-*s  ", width, left);
+			print_wrapped(o->help, (size_t)width + 4);
 		}
 }
 
