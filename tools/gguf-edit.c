@@ -437,12 +437,13 @@ static void edit_in_place(const char *name)
 	sandbox_enter((const char *[]){ path }, 1, o.dry_run ? NULL : path);
 	fd = o.dry_run ? inplace_look(path) : inplace_open(path, &undone);
 	if (undone) msg_warn("%s: an edit that was interrupted has been undone", name);
+	/* without edits too: a file that is no model, or a damaged one, is not reported as done */
+	if (ggu_open_fd(&m.f, fd, &alone, &err)) msg_die_error(name, &err);
 	if (edits.n || o.reserve) {
-		if (ggu_open_fd(&m.f, fd, &alone, &err)) msg_die_error(name, &err);
 		edit(&m, path);
 		change(&m, path, fd);
-		model_free(&m);
 	}
+	model_free(&m);
 	close(fd);
 	free(path);
 	out_close_stdout();

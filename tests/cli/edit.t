@@ -282,6 +282,9 @@ done 2>/dev/null                # the shell reports each kill
 is "a kill at any instant" "$bad" ""
 
 # a file that is marked
+head -c 1000 m.gguf >e.gguf
+not_ok "-I without edits does not call a file in order that was cut short" 2 gguf-edit -I e.gguf
+is "... says where" "$(gguf-edit -I e.gguf 2>&1 | grep -c '^gguf-edit: e.gguf: byte ')" 1
 { printf GGUe; tail -c +5 m.gguf; } >e.gguf
 not_ok "a marked file is refused" 2 gguf-info e.gguf
 not_ok "... by name and through a pipe" 2 sh -c 'cat e.gguf | gguf-hash'
