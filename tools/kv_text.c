@@ -2,27 +2,11 @@
  * kv_text.c - see kv_text.h. An array's items are added as long as the next one fits; then follows how many there
  * are. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../model/util/number.h"
 #include "kv_text.h"
 #include "msg.h"
-
-/* The shortest digits that read back as the same number. */
-static void number_text(char to[40], double v, bool is_float)
-{
-	int digits = 1;
-	if (!isfinite(v)) {
-		snprintf(to, 40, "%s", isnan(v) ? "NaN" : v < 0 ? "-Infinity" : "Infinity");
-		return;
-	}
-	if (v == floor(v) && fabs(v) < 1e15) {
-		snprintf(to, 40, "%.0f", v);
-		return;
-	}
-	do snprintf(to, 40, "%.*g", digits, v);
-	while ((is_float ? strtof(to, NULL) != (float)v : strtod(to, NULL) != v) && digits++ < 17);
-}
 
 /* n bytes with a backslash before quotes and backslashes, then masked. The masking adds backslashes of its own. */
 static char *escaped(const char *s, size_t n)
@@ -59,7 +43,7 @@ static char *quoted(struct ggu_str s, size_t width)
 
 static char *item_text(const struct ggu_kv *kv, size_t i, size_t width)
 {
-	char number[40] = "?";
+	char number[NUMBER_TEXT] = "?";
 	struct ggu_str s;
 	int64_t v;
 	uint64_t u;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/try.h"
+#include "../util/number.h"
 #include "build_internal.h"
 
 enum { MAX_LIST = 4096, MAX_DEPTH = 16, MAX_NAMES = 10000 };
@@ -196,10 +197,13 @@ enum ggu_status build_number(struct builder *b, const struct yaml_node *map, con
 	else if (v.kind == EXPR_INT) *x = (double)v.u.i;
 	else if (v.kind == EXPR_FLOAT) *x = v.u.f;
 	else return build_fail(b, at, key, "expected a number");
-	if (!(*x >= lo && *x <= hi))
+	if (!(*x >= lo && *x <= hi)) {
+		char is[NUMBER_TEXT], least[NUMBER_TEXT], most[NUMBER_TEXT];
 		return ggu_fail(b->err, GGU_ERR_RANGE, GGU_NO_OFFSET, key,
-			"%g is not between %g and %g (%s, line %u, column %u: %.60s)", *x, lo, hi, at->file, at->line,
-			at->column, at->text);
+			"%s is not between %s and %s (%s, line %u, column %u: %.60s)",
+			number_text(is, *x, *x == (double)(float)*x), number_text(least, lo, false),
+			number_text(most, hi, false), at->file, at->line, at->column, at->text);
+	}
 	return GGU_OK;
 }
 

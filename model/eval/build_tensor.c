@@ -5,6 +5,7 @@
 #include "../../libgguf/text.h"
 #include "../../libgguf/try.h"
 #include "../../quant/quant.h"
+#include "../util/number.h"
 #include "build_internal.h"
 
 #define MIN_DIVISOR 1e-6f
@@ -289,10 +290,12 @@ static enum ggu_status divisors(const struct builder *b, const struct yaml_node 
 	TRY(read_vector(b, t, &x));
 	if (x.n != n) return wrong_length(&outside, yaml_get(map, key), name, n);
 	for (size_t i = 0; i < n && !b->shapes_only; i++)
-		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= 1/MIN_DIVISOR))
+		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= 1/MIN_DIVISOR)) {
+			char is[NUMBER_TEXT], least[NUMBER_TEXT], most[NUMBER_TEXT];
 			return ggu_fail(b->err, GGU_ERR_RANGE, t->entry, t->name,
-				"factor %zu is %g, not between %g and %g", i, (double)x.v[i],
-				(double)MIN_DIVISOR, 1/(double)MIN_DIVISOR);
+				"factor %zu is %s, not between %s and %s", i, number_text(is, x.v[i], true),
+				number_text(least, MIN_DIVISOR, true), number_text(most, 1/MIN_DIVISOR, true));
+		}
 	*v = x.v;
 	return GGU_OK;
 }

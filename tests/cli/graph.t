@@ -38,6 +38,10 @@ for v in nan 0.5 -10000.0 inf; do
 	make_model $eps=1e-5 llama.rope.freq_base=$v
 	refused "a rope base of $v" "base: "
 done
+make_model $eps=1e-5 llama.rope.freq_base=0.01
+refused "a number beyond its bounds, as it was given" "base: 0.01 is not between 1 and 1000000000000 "
+make_model $eps=1e-5 llama.attention.head_count=16777217
+refused "... in all its digits" "heads: 16777217 is not between 1 and 16777216 "
 make_model $eps=1e-5 llama.attention.head_count=1.5
 refused "one head and a half" "heads: expected a whole number"
 make_model $eps=1e-5

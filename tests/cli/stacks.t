@@ -69,7 +69,7 @@ refused "fewer biases than buckets" "enc.blk.0.attn_rel_b.weight: has shape 2 x 
 	--source source ids
 # shellcheck disable=SC2086
 make_model $cross t5.decoder_start_token_id=4294967295
-refused "a start beyond any token" "start: 4.29497e+09 is not between -1 and 15" --source source ids
+refused "a start beyond any token" "start: 4294967295 is not between -1 and 15" --source source ids
 tensors_were=$tensors
 tensors=$(echo "$tensors $cross" | sed 's/\(attn_[qkv].weight:f32:32x\)32/\11024/g; s/\(attn_o.weight:f32:\)32/\11024/g
 	s/rel_b.weight:f32:2/rel_b.weight:f32:1024/')
