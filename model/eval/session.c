@@ -47,7 +47,7 @@ enum ggu_status session_eval(struct session *s, const struct session_eval *e, st
 		.tap_ctx = e->tap_ctx };
 	size_t wanted = e->n - part.first;
 	enum ggu_status st;
-	if (e->n > s->n_ctx - state_pos(s->state))
+	if (state_pos(s->state) > s->n_ctx || e->n > s->n_ctx - state_pos(s->state))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %zu positions", s->n_ctx);
 	if (wanted && !(c.rows = malloc(wanted*model_n_embd(s->m)*sizeof *c.rows)))
 		return ggu_no_memory(err);

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include "../../libgguf/pool.h"
 #include "../../model/eval/relative.h"
+#include "../../model/eval/session.h"
 #include "../../quant/quant.h"
 #include "../lib/models.h"
 
@@ -535,6 +536,23 @@ static void what_is_refused_leaves_the_state(void **state)
 	drop_model(m);
 }
 
+/* a state may have got there by model_eval, state_copy or state_load */
+static void a_session_whose_state_is_beyond_its_end_refuses_more(void **unused)
+{
+	struct model *m = make_model(&transformer, GGU_TYPE_F32, 1);
+	struct work *w = new_work(m, 64);
+	struct session *s;
+	struct ggu_error err;
+	(void)unused;
+	assert_int_equal(session_new(&s, m, 4, 4, NULL, NULL), GGU_OK);
+	go_on(w, session_state(s), text, 6, NULL);
+	assert_int_equal(session_eval(s, &(struct session_eval){ .ids = text, .n = 1 }, &err), GGU_ERR_RANGE);
+	assert_int_equal(session_pos(s), 6);
+	session_free(s);
+	work_free(w);
+	drop_model(m);
+}
+
 static void near_buckets_are_alibi(void **unused)
 {
 	struct model *a = make_model(&by_slope, GGU_TYPE_F32, 1), *b = make_model(&by_bucket, GGU_TYPE_F32, 1);
@@ -577,6 +595,7 @@ int main(void)
 		cmocka_unit_test(saved_states_go_on), cmocka_unit_test(saved_states_are_for_one_model),
 		cmocka_unit_test(long_ropes_go_by_the_sequence),
 		cmocka_unit_test(scores_are_those_of_the_logits), cmocka_unit_test(what_is_refused_leaves_the_state),
+		cmocka_unit_test(a_session_whose_state_is_beyond_its_end_refuses_more),
 	};
 	if (quant_select(NULL, NULL)) return 1;         /* otherwise it would be portable C */
 	for (int i = 0; i < LONG + 64; i++) text[i] = (i*i + 3*i) % VOCAB;
