@@ -202,13 +202,13 @@ enum ggu_status config_true(struct config *c, const struct yaml_node *e, bool ab
 	return s;
 }
 
-enum ggu_status config_count(struct config *c, const char *key, int64_t absent, int64_t max, int64_t *n,
-	struct ggu_error *err)
+enum ggu_status config_count(struct config *c, const struct yaml_node *in, const char *key, int64_t absent,
+	int64_t max, int64_t *n, struct ggu_error *err)
 {
-	const struct yaml_node *e = yaml_get(c->arch->convert, key);
+	const struct yaml_node *e = yaml_get(in, key);
 	struct expr_value v;
 	*n = absent;
-	if (!e) return absent >= 0 ? GGU_OK : config_fail(c, c->arch->convert, err, "no %s", key);
+	if (!e) return absent >= 0 ? GGU_OK : config_fail(c, in, err, "no %s", key);
 	TRY(config_eval(c, e, &v, err));
 	if (v.kind == EXPR_NULL && absent >= 0) return GGU_OK;
 	if (v.kind != EXPR_INT || v.u.i < 0 || v.u.i > max)
@@ -240,7 +240,7 @@ enum ggu_status config_check(struct config *c, struct ggu_error *err)
 	const struct yaml_node *per_layer = yaml_get(c->arch->convert, "check_layer");
 	enum ggu_status s = check_all(c, yaml_get(c->arch->convert, "check"), err);
 	int64_t n = 0;
-	if (!s && per_layer) s = config_count(c, "layers", -1, CONFIG_MAX_LAYERS, &n, err);
+	if (!s && per_layer) s = config_count(c, c->arch->convert, "layers", -1, CONFIG_MAX_LAYERS, &n, err);
 	for (c->i = 0; !s && c->i < n; c->i++) s = check_all(c, per_layer, err);
 	c->i = -1;
 	return s;

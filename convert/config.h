@@ -42,10 +42,10 @@ enum ggu_status config_true(struct config *c, const struct yaml_node *e, bool ab
 /* The same for text inside node `at`, such as the argument of a transform. */
 enum ggu_status config_eval_text(struct config *c, const struct yaml_node *at, const char *text, struct expr_value *v,
 	struct ggu_error *err);
-/* The value of `key` of the convert part, a count; `absent` if there is no such key or, if `absent` is a count, it is
+/* The value of `key` of the mapping `in`, a count; `absent` if there is no such key or, if `absent` is a count, it is
  * null. */
-enum ggu_status config_count(struct config *c, const char *key, int64_t absent, int64_t max, int64_t *n,
-	struct ggu_error *err);
+enum ggu_status config_count(struct config *c, const struct yaml_node *in, const char *key, int64_t absent,
+	int64_t max, int64_t *n, struct ggu_error *err);
 /* Evaluates `check` and `check_layer`: the conditions under which the graph is right. */
 enum ggu_status config_check(struct config *c, struct ggu_error *err);
 /* To be called after everything has been evaluated: checks the keys that no rule read and `ignore` does not list. Those

@@ -122,16 +122,18 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 	return GGU_OK;
 }
 
-/* One source, or one for each expert if it has {x}. e: the entry that names it. *stacked: they get an axis of their
- * own. */
+/* One source, or one for each expert, or whatever is stacked, if it has {x}. e: the entry that names it. *stacked: they
+ * get an axis of their own. */
 static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const struct yaml_node *e,
 	const struct yaml_node *from, const struct yaml_node *tr, const char *suffix, bool *missing, bool *stacked)
 {
-	enum ggu_status s = GGU_OK;
+	enum ggu_status s;
+	int64_t n;
 	if (!from) return config_fail(b->c, e, b->err, "expected from or make");
 	if (from->kind != YAML_SCALAR || !strstr(from->text, "{x}")) return add_part(b, o, from, tr, suffix, missing);
 	*stacked = true;
-	for (b->c->x = 0; !s && b->c->x < b->n_experts; b->c->x++) s = add_part(b, o, from, tr, suffix, missing);
+	s = config_count(b->c, e, "stack", b->n_experts, CONFIG_MAX_EXPERTS, &n, b->err);
+	for (b->c->x = 0; !s && b->c->x < n; b->c->x++) s = add_part(b, o, from, tr, suffix, missing);
 	b->c->x = -1;
 	return s;
 }
@@ -407,8 +409,8 @@ enum ggu_status plan_new(struct plan *p, struct config *c, const struct checkpoi
 	b.strip = yaml_get(b.conv, "strip");
 	b.used = calloc(checkpoint_count(source) + 1, sizeof *b.used);
 	if (!b.used) return ggu_no_memory(err);
-	s = config_count(c, "layers", -1, CONFIG_MAX_LAYERS, &b.n_layers, err);
-	if (!s) s = config_count(c, "experts", 0, CONFIG_MAX_EXPERTS, &b.n_experts, err);
+	s = config_count(c, b.conv, "layers", -1, CONFIG_MAX_LAYERS, &b.n_layers, err);
+	if (!s) s = config_count(c, b.conv, "experts", 0, CONFIG_MAX_EXPERTS, &b.n_experts, err);
 	if (!s) s = add_entries(&b);
 	if (!s) s = check_rest(&b);
 	free(b.used);

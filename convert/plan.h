@@ -8,12 +8,12 @@
  *   NAME: {make: EXPR}                           numbers computed from config.json
  *   NAME: [ALTERNATIVE, ...]                     the first alternative whose `when` holds
  *
- * {i} in names runs over the layers, {x} in a source over the experts, which are stacked. A name and its source that
- * end in ".*" stand for ".weight" and, if the checkpoint has one, ".bias"; `bias: EXPR` says whether it must. `when:
- * EXPR` and `type: f32` are optional. `drop` has patterns of checkpoint tensors that are not needed ({n}: the number of
- * layers), each with a condition; `copies` has those that are copies of others (copies.h). `strip` and `endings` have
- * prefixes and endings that names may have, and what the description has instead. Any tensor or part of a tensor that
- * is left over is an error. */
+ * {i} in names runs over the layers, {x} in a source over the experts, or as many as `stack: EXPR` says, which are
+ * stacked. A name and its source that end in ".*" stand for ".weight" and, if the checkpoint has one, ".bias"; `bias:
+ * EXPR` says whether it must. `when: EXPR` and `type: f32` are optional. `drop` has patterns of checkpoint tensors that
+ * are not needed ({n}: the number of layers), each with a condition; `copies` has those that are copies of others
+ * (copies.h). `strip` and `endings` have prefixes and endings that names may have, and what the description has
+ * instead. Any tensor or part of a tensor that is left over is an error. */
 #ifndef CONVERT_PLAN_H
 #define CONVERT_PLAN_H
 #include "config.h"

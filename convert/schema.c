@@ -84,10 +84,10 @@ static enum ggu_status part(const struct walk *w, const struct yaml_node *at)
 
 static enum ggu_status source(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
-	static const char *const expressions[] = { "make", "when", "optional", "bias" };
+	static const char *const expressions[] = { "make", "when", "optional", "bias", "stack" };
 	const struct yaml_node *from = at->kind == YAML_MAPPING ? yaml_get(at, "from") : at;
 	const struct yaml_node *type = yaml_get(at, "type"), *pack = yaml_get(at, "pack");
-	enum ggu_status s = only(w, at, "from transform make when optional bias type pack scales");
+	enum ggu_status s = only(w, at, "from transform make when optional bias stack type pack scales");
 	for (size_t k = 0; !s && k < sizeof expressions/sizeof *expressions; k++)
 		s = expression(w, key, yaml_get(at, expressions[k]));
 	if (!s && type && (type->kind != YAML_SCALAR || !ggu_type_find(type->text)))

@@ -85,6 +85,13 @@ alike gpt2 "n_ctx, which says nothing beside n_positions" '.n_ctx = 7'
 given stablelm '.architectures = ["StableLMEpochForCausalLM"] | .norm_eps = 0.5 | del(.layer_norm_eps)'
 ok "StableLM's first description: an epsilon of norms" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... by another name" "$(gguf-info --get stablelm.attention.layer_norm_epsilon "$TMP/got")" 0.5
+gguf-convert -q -o "$TMP/want" "$SHARED/reference/arch/stablelm"
+# as llama.cpp's converter writes it if config.json does not say
+echo '{"stablelm.use_parallel_residual": true}' >"$TMP/parallel"
+ok "StableLM with a norm before the feed-forward, called parallel" \
+	gguf-convert -q --metadata "$TMP/parallel" -o "$TMP/got" "$SHARED/reference/arch/stablelm"
+for f in got want; do echo 5 6 7 8 | gguf-logits -q -m "$TMP/$f" >"$TMP/$f.logits"; done
+same "... is not" "$TMP/got.logits" "$TMP/want.logits"
 given olmo3 'del(.rope_theta, .rope_scaling, .sliding_window, .layer_types) | .architectures = ["Olmo2ForCausalLM"]'
 ok "OLMo 2: the base of rope left out" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... is another one" "$(gguf-info --get olmo2.rope.freq_base "$TMP/got")" 10000

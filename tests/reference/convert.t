@@ -9,8 +9,8 @@ for d in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters llama3
 	qwen2 qwen3 gemma gemma2 gemma3 gemma3-rope-parameters phi3 phi3-longrope phi3-longrope-long phi4-mini gpt2 \
 	mixtral qwen2_moe qwen3_moe dbrx deepseek_v2 deepseek_v2-lite deepseek_v3 gpt_oss gpt_oss-mxfp4 phimoe mamba \
 		mamba2 falcon_h1 \
-	falcon falcon-new gpt_neox mpt bloom cohere2 bert modernbert t5 gpt_bigcode phi2 stablelm ernie4_5 \
-		ernie4_5_moe olmo olmo3 nemotron granitemoe granitemoehybrid dots1; do
+	falcon falcon-new gpt_neox mpt bloom cohere2 bert modernbert t5 gpt_bigcode phi2 stablelm stablelm2-12b \
+		ernie4_5 ernie4_5_moe olmo olmo3 nemotron granitemoe granitemoehybrid dots1; do
 	extra=
 	case $d in
 	mistral) extra=attention.sliding_window ;;

@@ -31,7 +31,8 @@ for name in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters lla
 	mixtral qwen2_moe qwen3_moe dbrx deepseek_v2 deepseek_v2-lite deepseek_v3 gpt_oss gpt_oss-mxfp4 \
 		gpt_oss-truncate phimoe \
 	mamba mamba2 falcon_h1 falcon falcon-new gpt_neox mpt bloom cohere2 bert modernbert t5 \
-	gpt_bigcode phi2 stablelm ernie4_5 ernie4_5_moe olmo olmo3 nemotron granitemoe granitemoehybrid dots1; do
+	gpt_bigcode phi2 stablelm stablelm2-12b ernie4_5 ernie4_5_moe olmo olmo3 nemotron granitemoe \
+		granitemoehybrid dots1; do
 	dir=$SHARED/reference/arch/$name
 	m=$TMP/$name.gguf
 	# float32 weights stay float32, where the automatic type would round them to f16, and so do those that take in
