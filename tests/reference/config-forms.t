@@ -81,6 +81,8 @@ alike olmo3 "the base of rope left out" 'del(.rope_theta)'
 alike falcon-new "names of Falcon 40B's first description" '.architectures = ["RWForCausalLM"]
 	| .n_head = .num_attention_heads | .n_layer = .num_hidden_layers | .n_head_kv = .num_kv_heads
 	| del(.num_attention_heads, .num_hidden_layers, .num_kv_heads, .new_decoder_architecture, .multi_query)'
+alike falcon "what Falcon 7B and 2 11B say besides" '.num_kv_heads = 4 | .ffn_hidden_size = 256 | .ff_factor = 4'
+is "... in silence" "$(gguf-convert -n "$TMP/m" 2>&1 >"$TMP/plan")" ""
 alike gpt2 "n_ctx, which says nothing beside n_positions" '.n_ctx = 7'
 given stablelm '.architectures = ["StableLMEpochForCausalLM"] | .norm_eps = 0.5 | del(.layer_norm_eps)'
 ok "StableLM's first description: an epsilon of norms" gguf-convert -q -o "$TMP/got" "$TMP/m"
@@ -92,6 +94,9 @@ ok "StableLM with a norm before the feed-forward, called parallel" \
 	gguf-convert -q --metadata "$TMP/parallel" -o "$TMP/got" "$SHARED/reference/arch/stablelm"
 for f in got want; do echo 5 6 7 8 | gguf-logits -q -m "$TMP/$f" >"$TMP/$f.logits"; done
 same "... is not" "$TMP/got.logits" "$TMP/want.logits"
+given falcon '.max_position_embeddings = 8192'
+ok "Falcon 2: a longer context" gguf-convert -q -o "$TMP/got" "$TMP/m"
+is "... is a key" "$(gguf-info --get falcon.context_length "$TMP/got")" 8192
 given olmo3 'del(.rope_theta, .rope_scaling, .sliding_window, .layer_types) | .architectures = ["Olmo2ForCausalLM"]'
 ok "OLMo 2: the base of rope left out" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... is another one" "$(gguf-info --get olmo2.rope.freq_base "$TMP/got")" 10000

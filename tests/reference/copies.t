@@ -37,7 +37,8 @@ set_config() { jq "$1" "$TMP/m/config.json" >"$TMP/config" && cp "$TMP/config" "
 convert() { gguf-convert -t f32 -o "$TMP/$1" "$TMP/m"; }
 
 for pair in llama3-tied:model.embed_tokens.weight:lm_head.weight mamba:backbone.embeddings.weight:lm_head.weight \
-	bloom:word_embeddings.weight:lm_head.weight gpt2:wte.weight:lm_head.weight \
+	bloom:word_embeddings.weight:lm_head.weight falcon:transformer.word_embeddings.weight:lm_head.weight \
+		gpt2:wte.weight:lm_head.weight \
 		gemma:model.embed_tokens.weight:lm_head.weight \
 	t5:shared.weight:lm_head.weight t5:shared.weight:encoder.embed_tokens.weight; do
 	name=${pair%%:*} copy=${pair##*:} of=${pair#*:}
@@ -52,7 +53,7 @@ for pair in llama3-tied:model.embed_tokens.weight:lm_head.weight mamba:backbone.
 	is "... in silence" "$(cat "$TMP/.out")" ""
 	other_first <"$TMP/data" | copy "$of" "$copy" "$type"
 	case $name in
-	llama3-tied | mamba)
+	llama3-tied | mamba | falcon)
 		ok "$name: $copy differs" convert got
 		is "... which is reported" \
 			"$(grep -c "config.json: tie_word_embeddings: is true, but $copy differs from $of" \
