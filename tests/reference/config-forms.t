@@ -84,6 +84,8 @@ alike falcon-new "names of Falcon 40B's first description" '.architectures = ["R
 alike falcon "what Falcon 7B and 2 11B say besides" '.num_kv_heads = 4 | .ffn_hidden_size = 256 | .ff_factor = 4'
 is "... in silence" "$(gguf-convert -n "$TMP/m" 2>&1 >"$TMP/plan")" ""
 alike olmo3 "the kinds of layers left out" 'del(.layer_types)'
+alike bloom "the other names of heads and layers" '.n_head = .num_attention_heads | .num_hidden_layers = .n_layer
+	| del(.num_attention_heads, .n_layer)'
 alike gpt2 "n_ctx, which says nothing beside n_positions" '.n_ctx = 7'
 given stablelm '.architectures = ["StableLMEpochForCausalLM"] | .norm_eps = 0.5 | del(.layer_norm_eps)'
 ok "StableLM's first description: an epsilon of norms" gguf-convert -q -o "$TMP/got" "$TMP/m"
