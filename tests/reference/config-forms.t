@@ -100,6 +100,9 @@ same "... is not" "$TMP/got.logits" "$TMP/want.logits"
 given falcon '.max_position_embeddings = 8192'
 ok "Falcon 2: a longer context" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... is a key" "$(gguf-info --get falcon.context_length "$TMP/got")" 8192
+given ernie4_5 'del(.head_dim)'
+not_ok "ERNIE 4.5: the size of heads left out" 2 gguf-convert -q -o "$TMP/got" "$TMP/m"
+is "... is 128" "$(grep -o 'expected .*' "$TMP/.out")" "expected 64 x 512"
 given olmo3 'del(.rope_theta, .rope_scaling, .sliding_window, .layer_types) | .architectures = ["Olmo2ForCausalLM"]'
 ok "OLMo 2: the base of rope left out" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... is another one" "$(gguf-info --get olmo2.rope.freq_base "$TMP/got")" 10000
