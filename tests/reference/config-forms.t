@@ -174,14 +174,16 @@ is "... says so, since readers take 50 and 30 for what is missing" \
 	"$(for k in attn final; do gguf-info --get gemma2.${k}_logit_softcapping "$TMP/got"; done | tr '\n' ' ')" "0 0 "
 
 # the names of a base model alone, with blanks for "model." so that the header stays as long
-given qwen3 .
-rm "$TMP/m/model.safetensors"
-LC_ALL=C sed 's/"model\.\([a-z_0-9.]*":\)/      "\1/g' "$SHARED/reference/arch/qwen3/model.safetensors" \
-	>"$TMP/m/model.safetensors"
-is "Qwen 3 as a base model" "$(grep -ac '"model\.' "$TMP/m/model.safetensors")" 0
-gguf-convert -q -o "$TMP/want" "$SHARED/reference/arch/qwen3"
-ok "... is converted" gguf-convert -q -o "$TMP/got" "$TMP/m"
-same "... to the same file" "$TMP/got" "$TMP/want"
+for name in qwen3 qwen2 gemma2; do
+	given $name .
+	rm "$TMP/m/model.safetensors"
+	LC_ALL=C sed 's/"model\.\([a-z_0-9.]*":\)/      "\1/g' "$SHARED/reference/arch/$name/model.safetensors" \
+		>"$TMP/m/model.safetensors"
+	is "$name as a base model" "$(grep -ac '"model\.' "$TMP/m/model.safetensors")" 0
+	gguf-convert -q -o "$TMP/want" "$SHARED/reference/arch/$name"
+	ok "... is converted" gguf-convert -q -o "$TMP/got" "$TMP/m"
+	same "... to the same file" "$TMP/got" "$TMP/want"
+done
 
 # what sentence-transformers writes beside a model: one mode in each of two forms, which llama.cpp's numbers stand for
 printf '%s' '[{"path": "", "type": "sentence_transformers.models.Transformer"},
