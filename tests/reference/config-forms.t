@@ -61,6 +61,8 @@ for name in bert modernbert; do
 	alike $name "tokens that see later ones, as they do in any case" '.is_causal = false'
 done
 alike bert "a head that is tied" '.tie_word_embeddings = true'
+alike mistral "the text part of a model that sees" '{architectures: ["Mistral3ForConditionalGeneration"],
+	model_type: "mistral3", text_config: (.model_type = "mistral" | del(.architectures))}'
 alike llama "a window, which Llama has none of" '.sliding_window = 5'
 alike bloom "slices of one" '.slow_but_exact = true | .pretraining_tp = 1'
 alike qwen3_moe "norms of q and k, which it has in any case" '.use_qk_norm = true'
