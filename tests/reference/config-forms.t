@@ -162,6 +162,10 @@ gives llama3 'del(.rope_scaling.original_max_position_embeddings) | .max_positio
 gives phi3-longrope '.rope_scaling.factor = 32.0' 59 9.654455
 gives phimoe 'del(.rope_theta)' 102 9.58552
 gives deepseek_v2 '.topk_method = "group_limited_greedy" | .n_group = 2 | .topk_group = 1' 303 -0.762935 2
+gives qwen2 '.use_sliding_window = true | .sliding_window = 8 | .max_window_layers = 1' 19 -0.900594
+gives qwen3 '.use_sliding_window = true | .sliding_window = 8 |
+	.layer_types = ["sliding_attention", "full_attention"]' 94 9.226925
+gives dots1 '.sliding_window = 8 | .max_window_layers = 1' 168 -5.062131
 gives llama-dynamic-yarn '.rope_scaling.attention_factor = 1.3' 9 -1.521446
 # which is in place of YaRN's own, .1 log 4 + 1, and llama.cpp multiplies it by a factor
 is "... a factor of rope as transformers says it, and one beside YaRN's own" \
@@ -210,6 +214,8 @@ is "... is missing by name" "$(grep -c 1_Pooling/config.json "$TMP/.out")" 1
 sed -i 's|"1_Pooling"|"../m"|' "$TMP/m/modules.json"
 not_ok "a folder outside the checkpoint is refused" 2 gguf-convert -q -o "$TMP/got" "$TMP/m"
 
+for name in qwen2_moe qwen3_moe; do refused $name use_sliding_window \
+	'.use_sliding_window = true | .sliding_window = 8'; done
 refused gpt2 activation_function '.activation_function = "relu"'
 refused gpt_neox hidden_act '.hidden_act = "relu"'
 refused gemma hidden_act '.hidden_act = "silu"'
