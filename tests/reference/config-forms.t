@@ -88,6 +88,8 @@ is "... in silence" "$(gguf-convert -n "$TMP/m" 2>&1 >"$TMP/plan")" ""
 alike olmo3 "the kinds of layers left out" 'del(.layer_types)'
 alike bloom "the other names of heads and layers" '.n_head = .num_attention_heads | .num_hidden_layers = .n_layer
 	| del(.num_attention_heads, .n_layer)'
+alike gpt_neox "what transformers 4 writes besides" \
+	'.rope_theta = .rotary_emb_base | .partial_rotary_factor = .rotary_pct'
 alike gpt2 "n_ctx, which says nothing beside n_positions" '.n_ctx = 7'
 given stablelm '.architectures = ["StableLMEpochForCausalLM"] | .norm_eps = 0.5 | del(.layer_norm_eps)'
 ok "StableLM's first description: an epsilon of norms" gguf-convert -q -o "$TMP/got" "$TMP/m"
@@ -126,7 +128,9 @@ for name in mamba2 granitemoehybrid falcon_h1; do
 done
 # Falcon 2, for example, turns by another base, which its first description had no key for
 for name in falcon phi2 stablelm gpt_neox; do
-	given $name '.rope_theta = 500042.0'
+	key=rope_theta
+	[ $name = gpt_neox ] && key=rotary_emb_base
+	given $name ".$key = 500042.0"
 	ok "$name: another base of rope" gguf-convert -q -o "$TMP/got" "$TMP/m"
 	arch=$(gguf-info --get general.architecture "$TMP/got")
 	is "... is a key" "$(gguf-info --get "$arch.rope.freq_base" "$TMP/got")" 500042
@@ -216,6 +220,8 @@ not_ok "a folder outside the checkpoint is refused" 2 gguf-convert -q -o "$TMP/g
 
 for name in qwen2_moe qwen3_moe; do refused $name use_sliding_window \
 	'.use_sliding_window = true | .sliding_window = 8'; done
+refused gpt_neox rope_theta '.rope_theta = 500042.0'
+refused gpt_neox partial_rotary_factor '.partial_rotary_factor = 0.5'
 refused gpt2 activation_function '.activation_function = "relu"'
 refused gpt_neox hidden_act '.hidden_act = "relu"'
 refused gemma hidden_act '.hidden_act = "silu"'
