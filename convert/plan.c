@@ -194,7 +194,7 @@ static enum ggu_status finish_packed(struct builder *b, const struct yaml_node *
 		if (strcmp(o->part[k].t->dtype->name, "U8") || o->part[k].n_ops)
 			return file_fail(b->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, o->part[k].t->name,
 				"expected bytes, without a transform");
-		if (view_work_bytes(o->part + k, 2))
+		if (view_crosswise(o->part + k))
 			return config_fail(b->c, at, b->err, "%.60s: a transform must not move blocks between rows",
 				o->name);
 	}

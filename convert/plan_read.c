@@ -98,8 +98,11 @@ static enum ggu_status read_packed(struct plan *p, const struct plan_tensor *t, 
 	for (uint64_t m; n && !s; block += m, n -= m) {
 		m = n < STRIP_PLAIN ? n : STRIP_PLAIN;
 		s = room(&p->raw, &p->raw_bytes, (size_t)m*17, err);
-		if (!s) s = view_read(t->part, p->source, block*16, m*16, p->raw, NULL, err);
-		if (!s) s = view_read(t->part + 1, p->source, block, m, (uint8_t *)p->raw + m*16, NULL, err);
+		/* a row of one block leaves gaps between the scales, if every second row is taken */
+		for (size_t k = 0; k < 2 && !s; k++)
+			s = room(&p->work, &p->work_bytes, view_work_bytes(t->part + k, k ? m : m*16), err);
+		if (!s) s = view_read(t->part, p->source, block*16, m*16, p->raw, p->work, err);
+		if (!s) s = view_read(t->part + 1, p->source, block, m, (uint8_t *)p->raw + m*16, p->work, err);
 		for (uint64_t k = 0; k < m && !s; k++, to += 17)
 			pack_mxfp4((uint8_t *)p->raw + k*16, ((uint8_t *)p->raw)[m*16 + k], to);
 	}

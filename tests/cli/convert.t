@@ -69,6 +69,31 @@ gguf-convert -v -t q8_0 --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m" 
 is "... with -v in detail" "$(grep "fall-backs, " "$TMP/err") $(grep 'fall-back$' "$TMP/err" |
 	awk '{ print $1, $7 }')" "$FALLS token_embd.weight f16"
 
+# MXFP4 with one block to a row, whose scales have gaps between them if every second row is taken
+mkdir "$TMP/packed"
+echo '{"architectures": ["X"], "n": 1}' >"$TMP/packed/config.json"
+echo '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}, "pre_tokenizer": {"type": "ByteLevel"}}' \
+	>"$TMP/packed/tokenizer.json"
+cat >"$TMP/packed/arch.yaml" <<'END'
+schema: 1
+arch: x
+classes: {X: {d: 2}}
+convert:
+  layers: n
+  metadata: {m: [u32, d]}
+  tensors:
+    even: {from: t, scales: s, pack: mxfp4, transform: ["reshape(2, 2, 1, -1)", "take(1, 0, 1)", "reshape(2, 1, -1)"]}
+    odd: {from: t, scales: s, pack: mxfp4, transform: ["reshape(2, 2, 1, -1)", "take(1, 1, 1)", "reshape(2, 1, -1)"]}
+END
+checkpoint "$TMP/packed" '{"t":{"dtype":"U8","shape":[4,1,16],"data_offsets":[0,64]},
+"s":{"dtype":"U8","shape":[4,1],"data_offsets":[64,68]}}' 0
+printf %s 0000000000000000111111111111111122222222222222223333333333333333abcd >>"$TMP/packed/model.safetensors"
+ok "MXFP4 in rows of one block" gguf-convert -q --arch-file "$TMP/packed/arch.yaml" -o "$TMP/packed.gguf" "$TMP/packed"
+# codes are taken in pairs from the halves: 1 3 1 3 ... become 11 33 11 33 ...
+is "... has the blocks of its rows, each with its scale" "$(for t in even odd; do
+	gguf-cat "$TMP/packed.gguf" $t | od -An -v -tx1 -w17 | cut -c1-15; done | tr -s '\n ' ' ')" \
+	" 61 00 33 00 33 63 22 33 22 33 62 11 33 11 33 64 33 33 33 33 "
+
 # a layer after the last may be dropped
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.mask"/"l.1.w.more"/')
 checkpoint "$TMP/m" "$HEAD2" 16441
