@@ -240,7 +240,8 @@ enum ggu_status config_check(struct config *c, struct ggu_error *err)
 	const struct yaml_node *per_layer = yaml_get(c->arch->convert, "check_layer");
 	enum ggu_status s = check_all(c, yaml_get(c->arch->convert, "check"), err);
 	int64_t n = 0;
-	if (!s && per_layer) s = config_count(c, c->arch->convert, "layers", -1, CONFIG_MAX_LAYERS, &n, err);
+	/* where only a vocabulary is wanted, config.json may be too short to say how many */
+	if (!s && per_layer) s = config_count(c, c->arch->convert, "layers", 0, CONFIG_MAX_LAYERS, &n, err);
 	for (c->i = 0; !s && c->i < n; c->i++) s = check_all(c, per_layer, err);
 	c->i = -1;
 	return s;
