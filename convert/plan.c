@@ -305,11 +305,15 @@ static enum ggu_status add_entry(struct builder *b, const struct yaml_node *key,
 
 static enum ggu_status add_alternative(struct builder *b, const struct yaml_node *key, const struct yaml_node *list)
 {
-	for (size_t k = 0; k < list->count; k++) {
-		bool yes;
-		enum ggu_status s = config_true(b->c, yaml_get(list->items[k], "when"), true, &yes, b->err);
-		if (s) return s;
-		if (yes) return add_entry(b, key, list->items[k]);
+	size_t n = b->p->n;
+	for (size_t k = 0; k < list->count && b->p->n == n; k++) {
+		const struct yaml_node *e = list->items[k];
+		bool yes, optional;
+		TRY(config_true(b->c, yaml_get(e, "when"), true, &yes, b->err));
+		if (!yes) continue;
+		TRY(add_entry(b, key, e));
+		TRY(config_true(b->c, yaml_get(e, "optional"), false, &optional, b->err));
+		if (!optional) break;
 	}
 	return GGU_OK;
 }
