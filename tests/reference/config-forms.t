@@ -79,6 +79,29 @@ alike deepseek_v3 "the factor of the experts left out" 'del(.routed_scaling_fact
 alike ernie4_5_moe "the first layer with experts and the number for every token left out" \
 	'del(.moe_layer_start_index, .moe_num_shared_experts)'
 alike granitemoehybrid "no word of positions" 'del(.position_embedding_type)'
+# left_out NAME KEY VALUE...: without a key, what comes of it is what VALUE makes of it, a file or a message
+left_out()
+{
+	name=$1
+	shift
+	while [ $# -gt 1 ]; do
+		rm -f "$TMP/want" "$TMP/got"
+		given "$name" ".$1 = $2"
+		gguf-convert -q -o "$TMP/want" "$TMP/m" >"$TMP/want.out" 2>&1
+		given "$name" "del(.$1)"
+		gguf-convert -q -o "$TMP/got" "$TMP/m" >"$TMP/got.out" 2>&1
+		same "$name: $1 left out is $2" "$TMP/got.out" "$TMP/want.out"
+		if [ -f "$TMP/want" ]; then same "... in the file" "$TMP/got" "$TMP/want"; fi
+		shift 2
+	done
+}
+left_out bert type_vocab_size 2
+left_out bloom n_layer 2
+left_out deepseek_v3 max_position_embeddings 4096
+left_out dots1 max_position_embeddings 2048 num_key_value_heads 32
+left_out ernie4_5 num_key_value_heads 2
+left_out falcon_h1 mamba_d_ssm 1024
+left_out stablelm num_key_value_heads 32
 alike olmo3 "the base of rope left out" 'del(.rope_theta)'
 alike falcon-new "names of Falcon 40B's first description" '.architectures = ["RWForCausalLM"]
 	| .n_head = .num_attention_heads | .n_layer = .num_hidden_layers | .n_head_kv = .num_kv_heads
@@ -236,6 +259,7 @@ refused llama-linear-bias rope_parameters.factor '.rope_parameters = .rope_scali
 refused dbrx rope_parameters.rope_theta '.rope_parameters = {rope_type: "default", rope_theta: 20000.0}'
 refused dbrx num_key_value_heads '.num_key_value_heads = 4'
 refused dots1 scoring_func '.scoring_func = "softmax"'
+refused dots1 num_experts_per_tok 'del(.num_experts_per_tok) | .n_routed_experts = 16'
 refused deepseek_v2 norm_topk_prob '.norm_topk_prob = true'
 refused deepseek_v2 topk_method '.topk_method = "noaux_tc" | .n_group = 2'
 refused falcon_h1 attention_bias '.attention_bias = true'
