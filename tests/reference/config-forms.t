@@ -97,10 +97,17 @@ left_out()
 }
 left_out bert type_vocab_size 2
 left_out bloom n_layer 2
-left_out deepseek_v3 max_position_embeddings 4096
+left_out deepseek_v2 n_routed_experts 64 moe_intermediate_size 1407
+left_out deepseek_v3 max_position_embeddings 4096 num_experts_per_tok 8 n_routed_experts 256 \
+	moe_intermediate_size 2048 q_lora_rank 1536 kv_lora_rank 512 \
+	qk_nope_head_dim 128 qk_rope_head_dim 64 v_head_dim 128
 left_out dots1 max_position_embeddings 2048 num_key_value_heads 32
 left_out ernie4_5 num_key_value_heads 2
+left_out ernie4_5_moe moe_k 6 moe_num_experts 64 moe_intermediate_size 1536 num_key_value_heads 4
 left_out falcon_h1 mamba_d_ssm 1024
+left_out granitemoehybrid mamba_d_conv 4 mamba_d_state 256 mamba_n_heads 128 shared_intermediate_size 1024 \
+	layer_types '["mamba", "mamba"]'
+left_out qwen2_moe num_attention_heads 16 intermediate_size 5632
 left_out stablelm num_key_value_heads 32
 alike olmo3 "the base of rope left out" 'del(.rope_theta)'
 alike falcon-new "names of Falcon 40B's first description" '.architectures = ["RWForCausalLM"]
