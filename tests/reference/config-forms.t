@@ -109,6 +109,14 @@ left_out granitemoehybrid mamba_d_conv 4 mamba_d_state 256 mamba_n_heads 128 sha
 	layer_types '["mamba", "mamba"]'
 left_out qwen2_moe num_attention_heads 16 intermediate_size 5632
 left_out stablelm num_key_value_heads 32
+# a Phi-3.5-MoE's original length is beside the scaling, in it, or that of the context
+alike phimoe "the original length in the scaling alone" 'del(.original_max_position_embeddings)'
+alike phimoe "the original length beside the scaling alone" 'del(.rope_scaling.original_max_position_embeddings)'
+given phimoe 'del(.original_max_position_embeddings, .rope_scaling.original_max_position_embeddings)
+	| .max_position_embeddings = 1024'
+ok "phimoe: no original length" gguf-convert -q -o "$TMP/got" "$TMP/m"
+is "... is the length of the context" "$(gguf-info --get phimoe.rope.scaling.original_context_length "$TMP/got")" \
+	"$(jq .max_position_embeddings "$TMP/m/config.json")"
 alike olmo3 "the base of rope left out" 'del(.rope_theta)'
 alike falcon-new "names of Falcon 40B's first description" '.architectures = ["RWForCausalLM"]
 	| .n_head = .num_attention_heads | .n_layer = .num_hidden_layers | .n_head_kv = .num_kv_heads
