@@ -60,6 +60,8 @@ alike dbrx "what any config has, in its parts too" \
 for name in bert modernbert; do
 	alike $name "tokens that see later ones, as they do in any case" '.is_causal = false'
 done
+alike qwen2_moe "windows that no layer has" '.use_sliding_window = true | .sliding_window = 8
+	| .layer_types = [range(.num_hidden_layers) | "full_attention"]'
 alike bert "a head that is tied" '.tie_word_embeddings = true'
 alike mistral "the text part of a model that sees" '{architectures: ["Mistral3ForConditionalGeneration"],
 	model_type: "mistral3", text_config: (.model_type = "mistral" | del(.architectures))}'
@@ -258,6 +260,9 @@ not_ok "a folder outside the checkpoint is refused" 2 gguf-convert -q -o "$TMP/g
 
 for name in qwen2_moe qwen3_moe; do refused $name use_sliding_window \
 	'.use_sliding_window = true | .sliding_window = 8'; done
+# whose layers all have windows, whatever layer_types says
+refused qwen3_moe use_sliding_window '.use_sliding_window = true | .sliding_window = 8
+	| .layer_types = [range(.num_hidden_layers) | "full_attention"]'
 refused gpt_neox rope_theta '.rope_theta = 500042.0'
 refused gpt_neox partial_rotary_factor '.partial_rotary_factor = 0.5'
 refused gpt2 activation_function '.activation_function = "relu"'
