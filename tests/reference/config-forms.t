@@ -4,6 +4,7 @@
 # change a model's results in ways that the description does not have are refused. What they do was seen in
 # transformers.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/small.sh"
 need_shared reference/arch "tiny checkpoints"
 # given NAME FILTER: $TMP/m is the checkpoint with config.json changed by a filter of jq
 given()
@@ -190,6 +191,11 @@ is "... starts from the length of the context" \
 gives()
 {
 	given "$1" "$2"
+	gives_as_it_is "$@"
+}
+# gives_as_it_is NAME TITLE TOKEN LOGIT [N]: so does $TMP/m
+gives_as_it_is()
+{
 	ok "$1: $2" gguf-convert -q -t f32 -o "$TMP/got" "$TMP/m"
 	jq -r '.sequences[] | map(tostring) | join(" ")' "$SHARED/reference/arch/$1/expected/tokens.json" >"$TMP/ids"
 	row=$(($(jq .vocab_size "$SHARED/reference/arch/$1/expected/tokens.json")*4))
@@ -218,6 +224,35 @@ is "... a factor of rope as transformers says it, and one beside YaRN's own" \
 given llama-dynamic-yarn '.rope_scaling.attention_factor = 1.1386294361119891'
 ok "a factor of rope that is YaRN's own" gguf-convert -q -o "$TMP/got" "$TMP/m"
 not_ok "... needs none beside it" 1 gguf-info --get llama.rope.scaling.attn_factor "$TMP/got"
+# without LIKE: $TMP/m loses the tensors whose names have LIKE in them
+without()
+{
+	file=$TMP/m/model.safetensors
+	size=$(od -An -tu8 -N8 "$file" | tr -d ' ')
+	tail -c +9 "$file" | head -c "$size" | jq -c --arg like "$1" 'del(.__metadata__) | to_entries
+		| map(select(.key | contains($like) | not)) | sort_by(.value.data_offsets)
+		| (.[].value.data_offsets | "\(.[0]) \(.[1] - .[0])"),
+		(reduce .[] as $t ({at: 0}; ($t.value.data_offsets | .[1] - .[0]) as $n
+			| .all[$t.key] = ($t.value | .data_offsets = null) + {data_offsets: [.at, .at + $n]}
+			| .at += $n) | .all)' >"$TMP/parts"
+	tail -n 1 "$TMP/parts" | tr -d '\n' >"$TMP/header"
+	{
+		little_u64 "$(wc -c <"$TMP/header")"
+		cat "$TMP/header"
+		sed -n 's/^"\(.*\)"$/\1/p' "$TMP/parts" | while read -r at n; do
+			tail -c +$((9 + size + at)) "$file" | head -c "$n"
+		done
+	} >"$TMP/fewer"
+	rm "$file"
+	mv "$TMP/fewer" "$file"
+}
+# the small models of Granite 4 have only what goes through every token's expert
+given granitemoehybrid '.num_local_experts = 0 | .num_experts_per_tok = 0'
+without block_sparse_moe
+gives_as_it_is granitemoehybrid "without experts" 300 11.870655
+is "... has a feed-forward network of the shared expert's width" \
+	"$(gguf-info --json "$TMP/got" | jq -c '[.tensors[].name | select(test("blk.0.ffn_[^n]"))] | sort')" \
+	'["blk.0.ffn_down.weight","blk.0.ffn_gate.weight","blk.0.ffn_up.weight"]'
 given gemma2 '.attn_logit_softcapping = null | .final_logit_softcapping = null'
 ok "Gemma 2 without caps" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... says so, since readers take 50 and 30 for what is missing" \
