@@ -88,8 +88,8 @@ enum ggu_status state_snapshot(struct state *s, struct ggu_error *err);
 size_t state_save_bytes(const struct state *s);
 void state_save(const struct state *s, void *to);
 /* Replaces the contents of s. GGU_ERR_FORMAT, _TRUNCATED: the bytes are not those of a state of this model with these
- * types, or another version wrote them; s is unchanged then. Two models are one if their descriptions, the metadata of
- * the architecture, and the tensors with the beginnings of their data are the same. */
+ * types, or another version wrote them; s is unchanged then. GGU_ERR_NOMEM: s is reset. Two models are one if their
+ * descriptions, the metadata of the architecture, and the tensors with the beginnings of their data are the same. */
 enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct ggu_error *err);
 
 /* ---- evaluation ---- */

@@ -177,5 +177,7 @@ enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct 
 	if (st) return st;
 	state_reset(s);
 	st = fill(s, &own, err);
-	return st || !s->source ? st : fill(s->source, &source, err);
+	if (!st && s->source) st = fill(s->source, &source, err);
+	if (st) state_reset(s);         /* lanes that were filled begin anywhere */
+	return st;
 }

@@ -2,6 +2,7 @@
  * test_windows.c - layers with a window let go of keys and values that no later token sees: memory is bounded, as
  * model_cost says, and the bits are those of an evaluation in one batch, which has everything at hand; forks, cuts,
  * snapshots, saved states. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -194,6 +195,46 @@ static void saved_states_have_what_they_see(void **unused)
 	}
 }
 
+/* This test's own, so that calls can fail: `left` of them do not. */
+static size_t left = SIZE_MAX;
+int posix_memalign(void **to, size_t align, size_t n)
+{
+	if (!left) return ENOMEM;
+	left--;
+	return (*to = aligned_alloc(align, (n + align - 1)/align*align)) ? 0 : ENOMEM;
+}
+static void a_state_that_could_not_be_loaded_begins_anew(void **unused)
+{
+	(void)unused;
+	for (size_t k = 0; k < KINDS; k++) {
+		struct setting x = set_up(kinds[k], 64);
+		size_t n, fails = 0;
+		enum ggu_status st = GGU_ERR_NOMEM;
+		char *bytes;
+		go_on(x.w, x.s, ids, 1000, NULL);
+		n = state_save_bytes(x.s);
+		bytes = malloc(n);
+		state_save(x.s, bytes);
+		while (st) {
+			struct model *m = make_model(kinds[k], GGU_TYPE_F32, 1);        /* has no pages yet */
+			struct work *w = new_work(m, 64);
+			struct state *s = new_state(m, GGU_TYPE_F32);
+			left = fails++;
+			st = state_load(s, bytes, n, NULL);
+			left = SIZE_MAX;
+			if (st) assert_int_equal(st, GGU_ERR_NOMEM);
+			assert_int_equal(state_pos(s), st ? 0 : 1000);
+			goes_on(w, s, st ? 200 : N, x.want);
+			state_free(s);
+			work_free(w);
+			drop_model(m);
+		}
+		assert_true(fails > 2);
+		free(bytes);
+		tear_down(&x);
+	}
+}
+
 /* The bytes say where a lane's pages begin: after the head's ten numbers and six of each cache. */
 static void saved_states_begin_where_they_can(void **unused)
 {
@@ -234,6 +275,7 @@ int main(void)
 		cmocka_unit_test(cuts_go_back),
 		cmocka_unit_test(saved_states_have_what_they_see),
 		cmocka_unit_test(saved_states_begin_where_they_can),
+		cmocka_unit_test(a_state_that_could_not_be_loaded_begins_anew),
 	};
 	for (int i = 0; i < N; i++) ids[i] = (i*i + 3*i + i/7) % VOCAB;
 	quant_select(NULL, NULL);
