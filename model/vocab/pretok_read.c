@@ -149,8 +149,12 @@ static enum ggu_status add_split(struct pretok *p, const char *pattern, bool lit
 
 static enum ggu_status add_metaspace(struct pretok *p, const json_t *o, struct ggu_error *err)
 {
-	const char *scheme = vocab_json_str(o, "prepend_scheme");
-	struct step *s = new_step(p, false, PRE_MARK, err);
+	const char *scheme = vocab_json_str(o, "prepend_scheme"), *mark = vocab_json_str(o, "replacement");
+	struct step *s;
+	if (mark && strcmp(mark, PRETOK_MARK))
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "pre_tokenizer",
+			"Metaspace: replacement '%.40s' is not supported, only " PRETOK_MARK, mark);
+	s = new_step(p, false, PRE_MARK, err);
 	if (!s) return GGU_ERR_FORMAT;
 	if (scheme) s->prefix = !strcmp(scheme, "always") ? ALWAYS : !strcmp(scheme, "first") ? FIRST_ONLY : 0;
 	else s->prefix = unless_false(o, "add_prefix_space") ? ALWAYS : 0;
