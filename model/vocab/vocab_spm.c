@@ -2,8 +2,8 @@
  * vocab_spm.c - tokenizer.model: SentencePiece's protobuf, read through a cursor.
  *
  * Fields used, of sentencepiece_model.proto: ModelProto 1 pieces {1 piece, 2 score, 3 type}, 2 trainer_spec
- * {3 model_type, 35 byte_fallback}, 3 normalizer_spec {2 precompiled_charsmap, 3 add_dummy_prefix, 4
- * remove_extra_whitespaces, 5 escape_whitespaces}. Unknown fields are passed over. */
+ * {3 model_type, 24 treat_whitespace_as_suffix, 35 byte_fallback}, 3 normalizer_spec {2 precompiled_charsmap,
+ * 3 add_dummy_prefix, 4 remove_extra_whitespaces, 5 escape_whitespaces}. Unknown fields are passed over. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/span.h"
@@ -48,6 +48,7 @@ static enum ggu_status bad(struct ggu_error *err, const char *file, uint64_t at,
 
 struct spec {
 	uint64_t model_type;
+	bool suffix;            /* blanks belong to the word before them */
 	struct vocab_spm_rules rules;
 	struct span charsmap;
 	size_t n_pieces;
@@ -68,6 +69,7 @@ static bool read_specs(struct span s, struct spec *o, uint64_t *at)
 			if (f.number == 3 && g.number == 2 && g.wire == 2) o->charsmap = g.bytes;
 			if (g.wire) continue;
 			if (f.number == 2 && g.number == 3) o->model_type = g.v;
+			if (f.number == 2 && g.number == 24) o->suffix = g.v;
 			if (f.number == 2 && g.number == 35) o->rules.byte_fallback = g.v;
 			if (f.number == 3 && g.number == 3) o->rules.dummy_prefix = g.v;
 			if (f.number == 3 && g.number == 4) o->rules.remove_extra = g.v;
@@ -134,6 +136,9 @@ enum ggu_status vocab_load_spm(struct vocab *v, const char *bytes, size_t n, con
 	else if (o.model_type != MODEL_BPE && o.model_type != MODEL_UNIGRAM)
 		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "trainer_spec.model_type",
 			"only unigram and BPE are supported, not kind %llu", (unsigned long long)o.model_type);
+	else if (o.suffix)
+		s = file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "trainer_spec.treat_whitespace_as_suffix",
+			"is not supported: blanks would have to belong to the word before them");
 	n_vocab = f->hints && f->hints->n_vocab > 0 ? (size_t)f->hints->n_vocab : s ? 0 : with_added(f, o.n_pieces);
 	if (!s && o.n_pieces > n_vocab) {
 		v->n_left_out = o.n_pieces - n_vocab;

@@ -351,6 +351,24 @@ static void hostile_spm(void **state)
 		}
 }
 
+/* A later trainer_spec adds to an earlier one. */
+static void blanks_behind_words_are_refused(void **state)
+{
+	unsigned char model[] = {
+		10, 14, 10, 5, '<', 'u', 'n', 'k', '>', 21, 0, 0, 0, 0, 24, 2,          /* piece, score, type unknown */
+		18, 2, 24, 2,                                                           /* trainer_spec.model_type */
+		18, 3, 192, 1, 1,                                       /* ... and its treat_whitespace_as_suffix */
+	};
+	struct ggu_error err = { 0 };
+	struct vocab *v;
+	(void)state;
+	assert_int_equal(load_bytes(&v, "tokenizer.model", model, sizeof model, &err), GGU_ERR_UNSUPPORTED);
+	assert_string_equal(err.where, "trainer_spec.treat_whitespace_as_suffix");
+	model[sizeof model - 1] = 0;
+	assert_int_equal(load_bytes(&v, "tokenizer.model", model, sizeof model, &err), GGU_OK);
+	vocab_free(v);
+}
+
 /* Adjacent unknown characters become one token, but two if there is a word between them, whether or not it was met
  * before. */
 static void known_words_part_unknown_ones(void **state)
@@ -407,7 +425,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hostile), cmocka_unit_test(without_end), cmocka_unit_test(deep_patterns),
 			cmocka_unit_test(hostile_numbers), cmocka_unit_test(hostile_texts),
-		cmocka_unit_test(hostile_spm),
+		cmocka_unit_test(hostile_spm), cmocka_unit_test(blanks_behind_words_are_refused),
 		cmocka_unit_test(known_words_part_unknown_ones),
 			cmocka_unit_test(neighbours_of_what_is_no_token_merge),
 	};
