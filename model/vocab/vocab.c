@@ -90,10 +90,11 @@ void vocab_set_add(struct vocab *v, enum vocab_special which, bool on)
 
 /* ---- tokens that hold NUL ----
  *
- * Tokens are keys in tokenizer.json, and a few vocabularies have one for NUL. jansson can keep such a key but not read
- * it, so it is read with a character that no text has in its place. */
+ * Tokens are keys in tokenizer.json and vocab.json, and a few vocabularies have one for NUL. jansson can keep such a
+ * key but not read it, so it is read with a character that no text has in its place. */
 #define STAND_IN "\xef\xb7\x90"         /* U+FDD0 */
-static const char tokenizer_file[] = "tokenizer.json", nul_escape[] = "\\u0000", stand_in_escape[] = "\\ufdd0";
+static const char tokenizer_file[] = "tokenizer.json", vocab_file[] = "vocab.json";
+static const char nul_escape[] = "\\u0000", stand_in_escape[] = "\\ufdd0";
 enum { ESCAPE_BYTES = sizeof nul_escape - 1, STAND_IN_BYTES = sizeof STAND_IN - 1 };
 
 /* Hides NUL in the string from p to its end. Returns whether there was one. */
@@ -152,15 +153,16 @@ enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, s
 	char *text;
 	size_t n;
 	enum ggu_status s = file_slurp(dir, name, MAX_JSON, &text, &n, err);
-	bool hidden;
+	bool hidden, model = !strcmp(name, tokenizer_file);
 	*j = NULL;
 	if (s) return s == GGU_ERR_MISSING ? GGU_OK : s;
 	file_json_of_python(text);
-	hidden = !strcmp(name, tokenizer_file) && hide_nul(text);
+	hidden = (model || !strcmp(name, vocab_file)) && hide_nul(text);
 	s = file_json_text(text, n, name, 0, JSON_ALLOW_NUL, j, err);
 	free(text);
 	if (s || !hidden) return s;
-	return restore_nul(json_object_get(json_object_get(*j, "model"), "vocab")) ? GGU_OK : ggu_no_memory(err);
+	return restore_nul(model ? json_object_get(json_object_get(*j, "model"), "vocab") : *j) ? GGU_OK
+		: ggu_no_memory(err);
 }
 
 int vocab_byte_of(struct ggu_str t)

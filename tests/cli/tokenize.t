@@ -333,6 +333,14 @@ ids "tokens that hold NUL" '{"added_tokens": [{"id": 6, "content": "\u0000x", "s
 is "... and back" "$(echo '[[5,3],[2,1],[4]]' | gguf-tokenize -m "$TMP/own" --json --decode | jq -ac .)" \
 	'["a\u0000\u0000\\a\u0000","\u0000a","\\u0000"]'
 
+rm -rf "$TMP"/dir/*
+echo '{"a": 0, "\u0000a": 1, "\u0000": 2}' >"$TMP/dir/vocab.json"
+printf '\000 a\n' >"$TMP/dir/merges.txt"
+echo '[[0,1,2]]' >"$TMP/ids"
+is "vocab.json: tokens that hold NUL" "$(gguf-tokenize -m "$TMP/dir" --json --decode "$TMP/ids")" \
+	'["a\u0000a\u0000"]'
+rm -f "$TMP"/dir/*
+
 # matches of no bytes
 model='"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "1": 1, "11": 2, "A": 3, "a": 4, "Aa": 5, "aA": 6},
 	"merges": [["1", "1"], ["A", "a"], ["a", "A"]]}'
