@@ -215,6 +215,32 @@ static void read_post_processor(struct vocab *v, const json_t *p, struct texts *
 	}
 }
 
+/* Does a post-processor put a token in front of a single text, or behind it? */
+static bool adds_at(const json_t *p, bool behind, int depth)
+{
+	const char *type = vocab_json_str(p, "type");
+	const json_t *single = json_object_get(p, "single");
+	size_t n = json_array_size(single), i;
+	json_t *step;
+	if (!type || depth > 16) return false;
+	if (same(type, "RobertaProcessing") || same(type, "BertProcessing")) return true;
+	json_array_foreach(json_object_get(p, "processors"), i, step) if (adds_at(step, behind, depth + 1)) return true;
+	return n && special_id_of(json_array_get(single, behind ? n - 1 : 0));
+}
+
+/* Readers take BOS for granted with SentencePiece's BPE, and EOS with its unigrams (vocab_add_bos). With a
+ * tokenizer.json, transformers adds only what its post-processor says, unless a class of its own knows better. */
+static void deny_around(struct vocab *v, const struct vocab_files *f)
+{
+	static const char *const general[] = { "PreTrainedTokenizerFast", "TokenizersBackend" };
+	const char *class = vocab_json_str(f->config, "tokenizer_class");
+	bool unigram = same(v->model, "t5");
+	enum vocab_special which = unigram ? VOCAB_EOS : VOCAB_BOS;
+	if (!f->tokenizer || (!unigram && !same(v->model, "llama")) || v->add[which] >= 0) return;
+	if (class && !same(class, general[0]) && !same(class, general[1])) return;
+	if (!adds_at(json_object_get(f->tokenizer, "post_processor"), unigram, 0)) vocab_set_add(v, which, false);
+}
+
 /* The id of a special token in config.json: at the root, else in the text part; of a list of end tokens the first. */
 static const json_t *config_id(const struct vocab_files *f, const char *key)
 {
@@ -249,6 +275,7 @@ enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f
 			vocab_set_add(v, (enum vocab_special)i, json_is_true(add));
 		if (c && t.of[i]) vocab_set_special(v, (enum vocab_special)i, added_id(f, t.of[i]));
 	}
+	deny_around(v, f);
 	for (int i = 0; i <= VOCAB_MASK; i++) {
 		const json_t *id;
 		snprintf(key, sizeof key, "%s_token_id", vocab_special_names[i].name);

@@ -341,6 +341,35 @@ is "vocab.json: tokens that hold NUL" "$(gguf-tokenize -m "$TMP/dir" --json --de
 	'["a\u0000a\u0000"]'
 rm -f "$TMP"/dir/*
 
+# The kinds of vocabulary of SentencePiece's models usually have BOS in front or EOS behind, but to transformers a
+# tokenizer.json says what is put there, unless a class adds to it.
+added='"added_tokens": [{"id": 1, "content": "<1>", "special": true}, {"id": 2, "content": "<2>", "special": true}]'
+bpe='{"type": "BPE", "byte_fallback": true, "vocab": {"?": 0, "<1>": 1, "<2>": 2, "a": 3}, "merges": []}'
+unigram='{"type": "Unigram", "unk_id": 0, "vocab": [["?", 0], ["<1>", 0], ["<2>", 0], ["a", -1]]}'
+decoder='{"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}'
+around()        # NAME MODEL POST-PROCESSOR CLASS WANTED
+{
+	rm -rf "$TMP/own"
+	mkdir "$TMP/own"
+	echo "{$added, \"post_processor\": $3, \"decoder\": $decoder, \"model\": $2}" >"$TMP/own/tokenizer.json"
+	[ -z "$4" ] || echo "{\"tokenizer_class\": \"$4\"}" >"$TMP/own/tokenizer_config.json"
+	is "$1" "$(printf a | gguf-tokenize -m "$TMP/own")" "$5"
+	gguf-convert -q --vocab-only -o "$TMP/own.gguf" "$TMP/own"
+	is "... from a GGUF" "$(printf a | gguf-tokenize -m "$TMP/own.gguf")" "$5"
+}
+front='{"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<2>"}}, {"Sequence": {"id": "A"}}],
+	"special_tokens": {"<2>": {"ids": [2]}}}'
+both='{"type": "Sequence", "processors": [{"type": "ByteLevel"}, {"type": "BertProcessing", "cls": ["<2>", 2],
+	"sep": ["<1>", 1]}]}'
+around "BPE: no post-processor, no BOS" "$bpe" null "" "3"
+around "... nor with the general class" "$bpe" null PreTrainedTokenizerFast "3"
+around "... but with Llama's" "$bpe" null LlamaTokenizerFast "1 3"
+around "... and what it says" "$bpe" "$both" "" "2 3 1"
+around "Unigram: no post-processor, no EOS" "$unigram" null "" "3"
+around "... nor with one that has a token in front alone" "$unigram" "$front" TokenizersBackend "2 3"
+around "... but with T5's class" "$unigram" null T5TokenizerFast "3 1"
+around "... and what it says" "$unigram" "$both" "" "2 3 1"
+
 # matches of no bytes
 model='"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "1": 1, "11": 2, "A": 3, "a": 4, "Aa": 5, "aA": 6},
 	"merges": [["1", "1"], ["A", "a"], ["a", "A"]]}'
