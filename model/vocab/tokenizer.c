@@ -322,19 +322,19 @@ static enum ggu_status find_around(struct tokenizer *t, struct ggu_error *err)
 	return GGU_OK;
 }
 
-/* Does the decoder take a blank off the front of the text? */
-static bool strips_start(const json_t *d, int depth)
+/* Reads what the decoder does at the front of a text: Strip takes a blank off it, Metaspace all marks of the first
+ * token. */
+static void read_start(struct tokenizer *t, const json_t *d, int depth)
 {
 	const char *type = vocab_json_str(d, "type"), *scheme = vocab_json_str(d, "prepend_scheme");
 	size_t i;
 	json_t *row;
-	bool yes = false;
-	if (!type || depth > 16) return false;
-	if (!strcmp(type, "Strip")) return json_integer_value(json_object_get(d, "start")) > 0;
+	if (!type || depth > 16) return;
+	if (!strcmp(type, "Strip")) t->strip_start |= json_integer_value(json_object_get(d, "start")) > 0;
 	if (!strcmp(type, "Metaspace"))
-		return scheme ? strcmp(scheme, "never") : !json_is_false(json_object_get(d, "add_prefix_space"));
-	json_array_foreach(json_object_get(d, "decoders"), i, row) yes |= strips_start(row, depth + 1);
-	return yes;
+		t->drop_marks |= scheme ? strcmp(scheme, "never") != 0
+			: !json_is_false(json_object_get(d, "add_prefix_space"));
+	json_array_foreach(json_object_get(d, "decoders"), i, row) read_start(t, row, depth + 1);
 }
 
 enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, struct ggu_error *err)
@@ -362,8 +362,9 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 	t->byte_level = pretok_is_byte_level(t->pre) ||
 		(vocab_json_str(decoder, "type") && !strcmp(vocab_json_str(decoder, "type"), "ByteLevel"));
 	t->tidy = vocab_json_true(decoder, "cleanup");
-	t->strip_start = t->words || (decoder && !json_is_null(decoder)
-		? strips_start(decoder, 0) : !t->byte_level && pretok_adds_space(t->pre));
+	t->strip_start = t->words
+		|| ((!decoder || json_is_null(decoder)) && !t->byte_level && pretok_adds_space(t->pre));
+	read_start(t, decoder, 0);
 	*out = t;
 	return GGU_OK;
 }

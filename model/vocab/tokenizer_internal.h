@@ -23,7 +23,8 @@ struct tokenizer {
 	size_t first[257];              /* added[first[b]] .. begin with byte b */
 	uint32_t *added_at;             /* [v->n] the token's position in added, + 1; 0: not there */
 	struct ids before, after;       /* put around a text: BOS, EOS and their kin */
-	bool byte_level, strip_start;   /* decoding */
+	bool byte_level;                /* decoding */
+	bool strip_start, drop_marks;   /* of the first token: a blank in front, all U+2581 */
 	bool tidy;                      /* decoding words: no blank before "." and the like */
 };
 

@@ -22,8 +22,8 @@ static bool has_bytes(const struct tokenizer *t)
 	return t->pieces ? unigram_has_bytes(t->pieces) : t->bpe && t->bpe->byte_fallback;
 }
 
-/* The bytes of one token into to[], which has room for its text. */
-static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
+/* The bytes of one token into to[], which has room for its text. first: of those with text. */
+static size_t token_bytes(const struct tokenizer *t, int32_t id, bool first, char *to)
 {
 	struct ggu_str s = token_text(t, id);
 	enum vocab_token_type type = vocab_token_type(t->v, id);
@@ -45,8 +45,10 @@ static size_t token_bytes(const struct tokenizer *t, int32_t id, char *to)
 		if (end == hex + 2) { *to = (char)b; return 1; }
 	}
 	for (size_t i = 0; i < s.n; ) {
-		if (!t->byte_level && text_begins(s.p + i, s.n - i, "\xe2\x96\x81")) { to[n++] = ' '; i += 3; }
-		else to[n++] = s.p[i++];
+		if (!t->byte_level && text_begins(s.p + i, s.n - i, "\xe2\x96\x81")) {
+			if (!first || !t->drop_marks) to[n++] = ' ';
+			i += 3;
+		} else to[n++] = s.p[i++];
 	}
 	return n;
 }
@@ -75,7 +77,7 @@ static size_t word_bytes(const struct tokenizer *t, int32_t id, bool started, ch
 static size_t next_bytes(const struct tokenizer *t, int32_t id, bool *started, char *to)
 {
 	bool word = t->words && id >= 0 && (size_t)id < t->v->n;
-	size_t n = word ? word_bytes(t, id, *started, to) : token_bytes(t, id, to);
+	size_t n = word ? word_bytes(t, id, *started, to) : token_bytes(t, id, !*started, to);
 	if (n && !word && !*started && t->strip_start && *to == ' ') memmove(to, to + 1, --n);
 	*started |= token_text(t, id).n > 0;
 	return n;

@@ -370,6 +370,16 @@ around "... nor with one that has a token in front alone" "$unigram" "$front" To
 around "... but with T5's class" "$unigram" null T5TokenizerFast "3 1"
 around "... and what it says" "$unigram" "$both" "" "2 3 1"
 
+# Metaspace as the decoder takes all marks from the first token that has text, wherever they are
+model='{"type": "Unigram", "unk_id": 0, "vocab": [["?", 0], ["\u2581\u2581", 0], ["a\u2581b", 0], ["", 0], [" c", 0]]}'
+for scheme in first always never; do
+	printf '{"decoder": {"type": "Metaspace", "replacement": "\\u2581", "prepend_scheme": "%s"}, "model": %s}' \
+		$scheme "$model" >"$TMP/dir/tokenizer.json"
+	case $scheme in never) want='["  a b"," ca b","a b  "," c"]' ;; *) want='["a b"," ca b","ab  "," c"]' ;; esac
+	is "the first token's marks: $scheme" "$(echo '[[1,2],[4,2],[2,1],[3,4]]' | gguf-tokenize -m "$TMP/dir" --json \
+		--decode)" "$want"
+done
+
 # matches of no bytes
 model='"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "1": 1, "11": 2, "A": 3, "a": 4, "Aa": 5, "aA": 6},
 	"merges": [["1", "1"], ["A", "a"], ["a", "A"]]}'
