@@ -229,33 +229,37 @@ static size_t stretch(struct unigram *u, const char *p, size_t n)
 	return at;
 }
 
-/* Adds an unknown character. *fused: the one before was unknown too. */
-static bool unknown(const struct unigram *u, const char *p, size_t n, bool *fused, struct ids *o)
+/* Unknown characters that follow each other, and the unknown piece itself if the text has it, are one. piece: it alone,
+ * which keeps its id; otherwise all bytes get theirs, if there is one for each. */
+struct run { size_t n; bool piece; };
+
+/* Adds a run that ends at `end`. */
+static bool end_run(const struct unigram *u, const char *end, struct run *r, struct ids *o)
 {
-	bool bytes = u->bytes, had = *fused;
-	for (size_t i = 0; i < n && bytes; i++) bytes = u->byte[(uint8_t)p[i]] >= 0;
-	for (size_t i = 0; i < n && bytes; i++) if (!ids_add(o, u->byte[(uint8_t)p[i]])) return false;
-	*fused = !bytes;
-	return bytes || had || u->unk < 0 || ids_add(o, u->unk);
+	bool bytes = u->bytes && !r->piece;
+	const char *p = end - r->n;
+	if (!r->n) return true;
+	for (; p < end && bytes; p++) bytes = u->byte[(uint8_t)*p] >= 0;
+	for (p = end - r->n; p < end && bytes; p++) if (!ids_add(o, u->byte[(uint8_t)*p])) return false;
+	*r = (struct run){ 0 };
+	return bytes || u->unk < 0 || ids_add(o, u->unk);
 }
 
 bool unigram_encode(struct unigram *u, const char *text, size_t n, struct ids *o)
 {
-	bool fused = false;
-	for (size_t at = 0, len; at < n && !ids_enough(o); at += len) {
+	struct run run = { 0 };
+	size_t at = 0;
+	for (size_t len; at < n && !ids_enough(o); at += len) {
 		if (!(len = stretch(u, text + at, n - at))) return false;
 		for (uint32_t to = (uint32_t)len; to; to = u->best[to].from) u->best[u->best[to].from].next = to;
 		for (uint32_t from = 0, to; from < len; from = to) {
 			int32_t id;
 			to = u->best[from].next;
 			id = u->best[to].id;
-			if (id == UNKNOWN) {
-				if (!unknown(u, text + at + from, to - from, &fused, o)) return false;
-				continue;
-			}
-			if (!(fused && id == u->unk) && !ids_add(o, id)) return false;
-			fused = id == u->unk;
+			if (id == UNKNOWN || id == u->unk)
+				run = (struct run){ run.n + to - from, !run.n && id == u->unk && id != UNKNOWN };
+			else if (!end_run(u, text + at + from, &run, o) || !ids_add(o, id)) return false;
 		}
 	}
-	return true;
+	return end_run(u, text + at, &run, o);
 }

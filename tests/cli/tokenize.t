@@ -403,6 +403,9 @@ ids "pieces for bytes in a Unigram vocabulary of tokenizer.json" '{"model": {"ty
 	'["a\u00e9a","\u00e8"]' '[[1,2,3,1],[0]]'
 is "... have the type of bytes" "$(gguf-info --json --metadata "$TMP/own.gguf" |
 	jq -c '.metadata["tokenizer.ggml.token_type"]')" '[2,1,6,6]'
+ids "bytes for a whole run of unknown characters, the unknown piece among them" '{"model": {"type": "Unigram",
+	"unk_id": 0, "byte_fallback": true, "vocab": [["?", 0], ["a", -1], ["<0x3F>", -5], ["<0x62>", -5]]}}' \
+	'["?","??","?b","b?","a?a","bb","z","zb","bz?a"]' '[[0],[2,2],[2,3],[3,2],[1,0,1],[3,3],[0],[0],[0,1]]'
 
 ids "no word beside a token that stands alone: letters, connectors, joiners" '{"added_tokens": [
 	{"id": 3, "content": "ab", "special": false, "normalized": false, "single_word": true, "lstrip": false,
