@@ -295,6 +295,7 @@ not_ok "a folder outside the checkpoint is refused" 2 gguf-convert -q -o "$TMP/g
 
 for name in qwen2_moe qwen3_moe; do refused $name use_sliding_window \
 	'.use_sliding_window = true | .sliding_window = 8'; done
+refused granitemoehybrid layer_types '.layer_types = [.layer_types[] | "attention"]'
 # whose layers all have windows, whatever layer_types says
 refused qwen3_moe use_sliding_window '.use_sliding_window = true | .sliding_window = 8
 	| .layer_types = [range(.num_hidden_layers) | "full_attention"]'
