@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * fault.c - a library to preload that makes the n-th call of something fail:
  *
- *   FAULT=malloc:N          malloc, calloc, realloc give NULL from call N on ("malloc1:N": that call only)
+ *   FAULT=malloc:N          malloc, calloc, realloc, aligned_alloc and posix_memalign fail from call N on
+ *                           ("malloc1:N": that call only)
  *   FAULT=write:N:ENOSPC    write and pwrite fail with that error (ENOSPC, EIO) from call N on
  *   FAULT=write:N:short     call N writes half, the next fails with ENOSPC
  *   FAULT=write:N:kill      call N kills the process before anything is written
@@ -33,6 +34,8 @@ static unsigned long at[KINDS];
 static int error[KINDS], once, is_short, is_kill, is_term, is_end;
 
 static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t), *(*real_realloc)(void *, size_t);
+static void *(*real_aligned_alloc)(size_t, size_t);
+static int (*real_posix_memalign)(void **, size_t, size_t);
 static ssize_t (*real_write)(int, const void *, size_t), (*real_pwrite)(int, const void *, size_t, off_t);
 static ssize_t (*real_read)(int, void *, size_t), (*real_pread)(int, void *, size_t, off_t);
 static int (*real_fsync)(int), (*real_rename)(const char *, const char *), (*real_unlink)(const char *);
@@ -74,6 +77,7 @@ __attribute__((constructor)) static void start(void)
 	char what[16], how[16] = "";
 	unsigned long n;
 	find(&real_malloc, "malloc"); find(&real_calloc, "calloc"); find(&real_realloc, "realloc");
+	find(&real_aligned_alloc, "aligned_alloc"); find(&real_posix_memalign, "posix_memalign");
 	find(&real_write, "write"); find(&real_pwrite, "pwrite"); find(&real_read, "read"); find(&real_pread, "pread");
 	find(&real_fsync, "fsync"); find(&real_rename, "rename"); find(&real_unlink, "unlink");
 	find(&real_getentropy, "getentropy"); find(&real_flock, "flock");
@@ -122,6 +126,8 @@ void *realloc(void *p, size_t n)
 	}
 	return fails(MALLOC) ? NULL : real_realloc(p, n);
 }
+void *aligned_alloc(size_t to, size_t n) { return fails(MALLOC) ? NULL : real_aligned_alloc(to, n); }
+int posix_memalign(void **p, size_t to, size_t n) { return fails(MALLOC) ? ENOMEM : real_posix_memalign(p, to, n); }
 void free(void *p)
 {
 	static void (*real_free)(void *);
