@@ -161,9 +161,10 @@ void quant_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size
 	if (float_can_multiply(m->type)) float_mul(m, t0, n_t, o0, n_o, work);
 	else mul_integers(m, t0, n_t, o0, n_o, work);
 }
-size_t quant_mul_work_bytes(void)
+size_t quant_mul_work_bytes(size_t n_in)
 {
-	return mul_work_bytes() > float_work_bytes() ? mul_work_bytes() : float_work_bytes();
+	const size_t floats = float_work_bytes(n_in);
+	return mul_work_bytes() > floats ? mul_work_bytes() : floats;
 }
 /* Threads that share the tokens of a panel each make the panel. So outputs are cut first, finely enough to keep all
  * threads busy to the end, and tokens only if outputs do not suffice. Few tokens only read rows, and one core may lag

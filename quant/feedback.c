@@ -308,7 +308,7 @@ static size_t work_bytes(const struct quant_feedback *q, size_t rows, struct wor
 		codes = quant_act_most_bytes(quant_act_of(CODES), rows, (q->block + 31)/32*32);
 	const size_t part[] = { rows*q->n*sizeof(float), rows*GROUP*sizeof(float), q->n*sizeof(float),
 		rows*sizeof(double),
-		exact > codes ? exact : codes, quant_mul_work_bytes() };
+		exact > codes ? exact : codes, quant_mul_work_bytes(q->block) };
 	size_t at[6], sum = 0;
 	for (int i = 0; i < 6; i++) {
 		at[i] = sum;

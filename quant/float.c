@@ -14,8 +14,9 @@ enum {
 };
 struct work {
 	_Alignas(64) float panel[FLOAT_LANES*PHASE];
-	_Alignas(64) float sums[FLOAT_LANES][TOKENS*FLOAT_OUTPUTS + FLOAT_GAP];
 	bool columns;                   /* weights are stored by columns */
+	/* of each phase; but of one if no sums wait for a next chunk */
+	_Alignas(64) float sums[][TOKENS*FLOAT_OUTPUTS + FLOAT_GAP];
 };
 
 const struct float_table *quant_float_table = &quant_float_c;
@@ -40,7 +41,10 @@ float_decode_fn *float_decoder(uint32_t type)
 	return float_can_multiply(type) ? quant_float_table->decode[type_of(type)] : NULL;
 }
 bool float_few(size_t n_tokens) { return n_tokens <= quant_float_table->few; }
-size_t float_work_bytes(void) { return sizeof(struct work); }
+size_t float_work_bytes(size_t n_in)
+{
+	return sizeof(struct work) + (n_in > FLOAT_CHUNK ? FLOAT_LANES : 1)*sizeof *((struct work *)0)->sums;
+}
 
 /* ---- packing ---- */
 

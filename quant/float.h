@@ -90,7 +90,7 @@ size_t float_act_bytes(size_t n_tokens, size_t n_in);
 void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n, float *act);
 void float_act_unpack(const float *act, size_t n_tokens, size_t n_in, size_t token, float *x);
 void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
-size_t float_work_bytes(void);
+size_t float_work_bytes(size_t n_in);
 /* The same for F32 operands stored by columns, x[column*x_stride + token] and weights w[column*w_stride + output], with
  * w_stride in floats. Their packing has one form for any number of tokens. */
 size_t float_columns_bytes(size_t n_tokens, size_t n_in);

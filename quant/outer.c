@@ -53,7 +53,7 @@ static void add_task(void *ctx, size_t task, int worker)
 			.w_stride = o->rows ? o->b_stride*sizeof *o->b : o->b_stride,
 			.act = w->act + first/ROWS*w->act_bytes, .y = y, .y_stride = OUTPUTS };
 		(o->rows ? float_mul : float_columns_mul)(&m, t0, rows - t0, 0, n,
-			w->mul + (size_t)worker*float_work_bytes());
+			w->mul + (size_t)worker*float_work_bytes(o->n));
 		add(o, first, t0, rows, from, n, y);
 	}
 }
@@ -71,7 +71,7 @@ enum ggu_status outer_add(const struct outer *o, struct ggu_pool *pool)
 	enum ggu_status s = GGU_ERR_NOMEM;
 	w.act = room(panels, w.act_bytes);
 	w.worker = room(workers, sizeof *w.worker);
-	w.mul = room(workers, float_work_bytes());
+	w.mul = room(workers, float_work_bytes(o->n));
 	if (w.act && w.worker && w.mul) {
 		ggu_pool_run(pool, panels*(size_parts(ROWS, step)), pack_task, &w);
 		ggu_pool_run(pool, size_parts(o->n_b, OUTPUTS), add_task, &w);

@@ -38,7 +38,8 @@ struct room { float *x, *b; void *act, *work; };
 static size_t room_bytes(const struct fit *f, struct room *r, char *base)
 {
 	const size_t row = size_up(ROWS*f->n_in*sizeof(float), 64);
-	const size_t act = size_up(quant_act_bytes(QUANT_ACT_FLOAT, ROWS, f->n_in), 64), mul = quant_mul_work_bytes();
+	const size_t act = size_up(quant_act_bytes(QUANT_ACT_FLOAT, ROWS, f->n_in), 64),
+		mul = quant_mul_work_bytes(f->n_in);
 	const size_t feedback = f->q ? quant_feedback_work_bytes(f->q, ROWS) : 0;
 	if (r) *r = (struct room){ (void *)base, (void *)(base + row), base + 2*row, base + 2*row + act };
 	return size_up(2*row + act + size_most(feedback, mul), 64);

@@ -94,23 +94,30 @@ static void from_plan(struct parts *p, double n_vocab, const struct model_cost *
 	p->macs = c->source_macs > 0 ? c->source_macs : c->macs + c->head_macs;
 }
 
+/* What stays unread of an embedding that is not the output matrix too. Linux maps a file by pieces of 64 KiB; how many
+ * have a row of the n_ctx tokens, some of which are the same, is taken to be pieces*n_ctx/(pieces + n_ctx). */
+static double unread(const struct ggu_tensor *embd, double n_ctx)
+{
+	const double bytes = (double)embd->bytes, pieces = bytes/65536;
+	return pieces > 0 ? bytes*pieces/(pieces + n_ctx) : 0;
+}
 void estimate_make(struct estimate *e, const struct ggu_file *f, const struct estimate_options *o)
 {
 	const struct ggu_tensor *embd = ggu_file_find(f, "token_embd.weight");
-	double weights = 0, n_vocab = embd ? (double)ggu_tensor_rows(embd) : 0, lookup = 0, base = ESTIMATE_BASE;
+	double weights = 0, n_vocab = embd ? (double)ggu_tensor_rows(embd) : 0, left = 0, base = ESTIMATE_BASE;
 	struct parts p = { 0 };
 	memset(e, 0, sizeof *e);
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) weights += (double)ggu_file_tensor(f, i)->bytes;
 	e->weights = whole(weights);
 	if (o->cost) from_plan(&p, n_vocab, o->cost);
 	else if (!from_header(&p, f, (double)o->n_ctx, &o->cache)) return;
-	if (ggu_file_find(f, "output.weight") && embd) lookup = (double)embd->bytes;
+	if (ggu_file_find(f, "output.weight") && embd) left = unread(embd, (double)o->n_ctx);
 	if (ggu_meta_find(ggu_file_meta(f), "tokenizer.ggml.tokens")) base += ESTIMATE_PER_TOKEN*n_vocab;
 	e->known = true;
 	e->n_ctx = o->n_ctx;
 	e->kv_cache = whole(p.kv);
 	e->scratch = whole(p.scratch);
-	e->total = whole(weights - lookup + p.kv + p.slack + p.scratch + base);
+	e->total = whole(weights - left + p.kv + p.slack + p.scratch + base);
 	e->read_per_token = whole(p.read);
 	e->macs_per_token = whole(p.macs);
 	e->tokens_per_s = p.read > 0 ? o->bandwidth/p.read : 0;

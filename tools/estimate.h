@@ -13,8 +13,8 @@
  * A model with an encoder has n_ctx tokens in the encoder and n_ctx in the decoder; a token of a prompt is one of the
  * encoder's, and a generated token reads the decoder's weights and all that is kept of the encoder. In both cases a
  * token reads what a token in the middle of the context sees, and reading memory limits generation. The total is what
- * is in memory while gguf-run runs: weights except those of which single rows are looked up, cache, scratch memory, and
- * ESTIMATE_BASE. */
+ * is in memory while gguf-run runs: weights (of token_embd.weight, what lies around the tokens' rows), cache, scratch
+ * memory, and ESTIMATE_BASE. */
 #ifndef TOOLS_ESTIMATE_H
 #define TOOLS_ESTIMATE_H
 #include "../model/eval/model.h"

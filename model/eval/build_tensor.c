@@ -2,6 +2,7 @@
  * build_tensor.c - fields of a description that name tensors: matrices, vectors, norms and ropes; and their shapes. */
 #include <stdio.h>
 #include <string.h>
+#include "../../libgguf/size.h"
 #include "../../libgguf/text.h"
 #include "../../libgguf/try.h"
 #include "../../quant/quant.h"
@@ -180,6 +181,7 @@ enum ggu_status build_named(struct builder *b, const struct yaml_node *map, cons
 	if (f->kind == FIELD_WEIGHT) {
 		struct weight *w = to;
 		s = matrix(b, at, name, w);
+		if (!s) b->g->widest = size_most(b->g->widest, w->n_in);
 		if (!s && f->flags & FIELD_INPUT) b->forms |= 1u << quant_act_of(w->type);
 		return s;
 	}

@@ -93,6 +93,7 @@ struct graph {
 	size_t n_caches, fixed_floats;          /* fixed_floats: what it keeps of the whole past, in float32 */
 	struct horizon *horizon;                /* [n_horizons] of its caches */
 	size_t n_horizons;
+	size_t widest;                          /* the most inputs of a weight */
 	size_t made_bytes;                      /* of weights that operators made from tensors' */
 	bool borrows;                           /* some layers use the keys and values of others */
 	/* sequences longer than this use other divisors (rope.h); 0: there is no such rope */

@@ -14,6 +14,7 @@
  * keys transposed, in float32, since rows of blocks cannot be transposed. */
 #include <math.h>
 #include <string.h>
+#include "../../libgguf/size.h"
 #include "../../libgguf/try.h"
 #include "../../quant/quant.h"
 #include "op_list.h"
@@ -73,6 +74,7 @@ static enum ggu_status make_k_and_v(struct builder *b, struct latent *a)
 		.n_mat = a->n_head, .row_bytes = a->nope*sizeof *k, .made = true };
 	a->v_b = (struct weight){ .name = w->name, .type = w->type, .n_in = a->rank, .n_out = a->value,
 		.n_mat = a->n_head, .row_bytes = w->row_bytes, .made = true };
+	b->g->widest = size_most(b->g->widest, a->nope);
 	b->g->made_bytes += a->n_head*(keys*sizeof *k + values);
 	if (b->shapes_only) return GGU_OK;
 	a->k_b.data = k = build_alloc(b, a->n_head*keys*sizeof *k);

@@ -105,7 +105,8 @@ static size_t attend_bytes(const struct graph *g)
 }
 static size_t local_bytes(const struct graph *g)
 {
-	size_t n = size_most(quant_mul_work_bytes(), g->n_embd*sizeof(float));
+	const size_t widest = g->source ? size_most(g->widest, g->source->widest) : g->widest;
+	size_t n = size_most(quant_mul_work_bytes(widest), g->n_embd*sizeof(float));
 	n = size_most(n, size_most(attend_bytes(g), g->source ? attend_bytes(g->source) : 0));
 	return size_up(n, 64);
 }

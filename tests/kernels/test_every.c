@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 {
 	const char *how = getenv("MULTIPLY");
 	kt_begin(argc, argv);
-	if (posix_memalign(&work, 64, quant_mul_work_bytes())) abort();
+	if (posix_memalign(&work, 64, quant_mul_work_bytes(MOST_COLUMNS))) abort();
 	if (getenv("SANITIZED")) every = 7;
 	for (enum quant_act form = QUANT_ACT_FLOAT; form <= QUANT_ACT_256; form++) {
 		every_token_count(form, 2, longest_of(form));

@@ -128,11 +128,11 @@ static void slow_outputs(struct product *p)
 static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_tokens, size_t n_out, size_t n_in,
 	enum kt_blocks blocks, int floats)
 {
-	static void *work;
 	struct product p = product_new(t, n_tokens, n_out, n_in);
+	const size_t work_bytes = quant_mul_work_bytes(n_in);
+	void *work = kt_buffer(work_bytes);
 	struct quant_mul m;
 	size_t cut = 1 + kt_below(n_out), later, at;
-	if (!work && posix_memalign(&work, 64, quant_mul_work_bytes())) abort();
 	memset(work, 0xff, 4096);
 	for (size_t o = 0; o < n_out; o++) kt_fill_blocks(t, p.w + o*p.w_stride, n_in/t->block_weights, blocks);
 	if (floats == ALIKE) alike_by_32(p.x, n_tokens*n_in);
@@ -151,6 +151,7 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 			"activations: %s", n_tokens, n_out, cut, n_in,
 			at/p.y_stride, at%p.y_stride, p.y[at], p.want[at], kt_blocks_name[blocks],
 				floats == ALIKE ? "alike" : kt_floats_name[floats]);
+	kt_free(work, work_bytes);
 	product_free(&p);
 }
 

@@ -58,7 +58,7 @@ static void task(void *ctx, size_t i, int worker)
 	const struct tasks *t = ctx;
 	size_t o = i*t->outputs, left = t->m->n_out - o;
 	quant_mul(t->m, 0, t->m->n_tokens, o, left < t->outputs ? left : t->outputs,
-		(char *)b.work + (size_t)worker*quant_mul_work_bytes());
+		(char *)b.work + (size_t)worker*quant_mul_work_bytes(K));
 }
 static void multiply(struct ggu_pool *pool, const struct quant_mul *m)
 {
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
 	b.w = bytes(STREAM);
 	b.act = bytes((TOKENS + 48)*K*sizeof(float));
 	b.y = bytes((size_t)TOKENS*OUT*sizeof *b.y);
-	b.work = bytes((size_t)ggu_cpu_count()*quant_mul_work_bytes());
+	b.work = bytes((size_t)ggu_cpu_count()*quant_mul_work_bytes(K));
 	kt_reseed(1);
 	for (size_t i = 0; i < TOKENS*K; i++) b.x[i] = 0.05f*kt_bell();
 	for (size_t i = 0; i < K; i++) b.imp[i] = fabsf(kt_bell()) + 0.01f;
