@@ -233,16 +233,16 @@ static size_t stretch(struct unigram *u, const char *p, size_t n)
  * which keeps its id; otherwise all bytes get theirs, if there is one for each. */
 struct run { size_t n; bool piece; };
 
-/* Adds a run that ends at `end`. */
+/* Adds a run that ends at `end`, and begins another. */
 static bool end_run(const struct unigram *u, const char *end, struct run *r, struct ids *o)
 {
+	const char *const p = end - r->n;
+	const size_t n = r->n;
 	bool bytes = u->bytes && !r->piece;
-	const char *p = end - r->n;
-	if (!r->n) return true;
-	for (; p < end && bytes; p++) bytes = u->byte[(uint8_t)*p] >= 0;
-	for (p = end - r->n; p < end && bytes; p++) if (!ids_add(o, u->byte[(uint8_t)*p])) return false;
 	*r = (struct run){ 0 };
-	return bytes || u->unk < 0 || ids_add(o, u->unk);
+	for (size_t i = 0; i < n && bytes; i++) bytes = u->byte[(uint8_t)p[i]] >= 0;
+	for (size_t i = 0; i < n && bytes; i++) if (!ids_add(o, u->byte[(uint8_t)p[i]])) return false;
+	return !n || bytes || u->unk < 0 || ids_add(o, u->unk);
 }
 
 bool unigram_encode(struct unigram *u, const char *text, size_t n, struct ids *o)
