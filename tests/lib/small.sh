@@ -3,12 +3,27 @@
 #
 #   small_checkpoint FOLDER     one of one layer of 256 columns: config.json, model.safetensors (1.5 M weights in
 #                               bfloat16), tokenizer.model
+#   some_weights FILE           a safetensors file of the tensors of standard input, lists of a name and sizes in JSON,
+#                               in bfloat16, with the first weights of the bundled model, whatever they mean there
 #   first_layers N FOLDER       the bundled model with only its first N layers
-#   little_u64 N                N, below 65536, as eight bytes
+#   little_u64 N                N, below 2^24, as eight bytes
 little_u64()
 {
 	# shellcheck disable=SC2059
-	printf "\\$(printf %o $(($1 % 256)))\\$(printf %o $(($1/256)))\\0\\0\\0\\0\\0\\0"
+	printf "\\$(printf %o $(($1 % 256)))\\$(printf %o $(($1/256 % 256)))\\$(printf %o $(($1/65536)))\\0\\0\\0\\0\\0"
+}
+some_weights()
+{
+	some_header=$(jq -sr 'reduce .[] as $t ({at: 0, h: {}}; (reduce $t[1:][] as $n (2; .*$n)) as $n
+		| .h[$t[0]] = {dtype: "BF16", shape: $t[1:], data_offsets: [.at, .at + $n]} | .at += $n)
+		| "\(.at) \(.h)"')
+	some_bytes=${some_header%% *} some_header=${some_header#* }
+	{
+		little_u64 ${#some_header}
+		printf %s "$some_header"
+		tail -c +$((9 + $(od -A n -t u8 -N 8 "$DATA/wiki-7m/model.safetensors"))) \
+			"$DATA/wiki-7m/model.safetensors" | head -c "$some_bytes"
+	} >"$1"
 }
 small_checkpoint()
 {
@@ -16,22 +31,12 @@ small_checkpoint()
 	cp "$DATA/wiki-7m/tokenizer.model" "$1"
 	jq '.num_hidden_layers = 1 | .intermediate_size = 256 | .tie_word_embeddings = true' \
 		"$DATA/wiki-7m/config.json" >"$1/config.json"
-	small_header=$(jq -nrc '[["model.embed_tokens", 4096, 256], ["model.norm", 256], ["input_layernorm", 256],
+	jq -nc '["model.embed_tokens", 4096, 256], ["model.norm", 256], ["input_layernorm", 256],
 		["post_attention_layernorm", 256], ["self_attn.q_proj", 256, 256], ["self_attn.k_proj", 128, 256],
 		["self_attn.v_proj", 128, 256], ["self_attn.o_proj", 256, 256], ["mlp.gate_proj", 256, 256],
-		["mlp.up_proj", 256, 256], ["mlp.down_proj", 256, 256]]
-		| reduce .[] as $t ({at: 0, h: {}}; (reduce $t[1:][] as $n (2; .*$n)) as $n
-			| .h["\(if $t[0] | startswith("model.") then "" else "model.layers.0." end)\($t[0]).weight"] =
-				{dtype: "BF16", shape: $t[1:], data_offsets: [.at, .at + $n]} | .at += $n)
-		| "\(.at) \(.h)"')
-	small_bytes=${small_header%% *} small_header=${small_header#* }
-	{
-		little_u64 ${#small_header}
-		printf %s "$small_header"
-		# the first weights of the bundled model, whatever they mean there
-		tail -c +$((9 + $(od -A n -t u8 -N 8 "$DATA/wiki-7m/model.safetensors"))) \
-			"$DATA/wiki-7m/model.safetensors" | head -c "$small_bytes"
-	} >"$1/model.safetensors"
+		["mlp.up_proj", 256, 256], ["mlp.down_proj", 256, 256]
+		| .[0] |= "\(if startswith("model.") then "" else "model.layers.0." end)\(.).weight"' |
+		some_weights "$1/model.safetensors"
 }
 first_layers()
 {

@@ -3,6 +3,7 @@
 # GGUF files as other programs and older versions of them write them: what a file leaves out is what llama.cpp takes
 # for it, keys have either of their forms, and what a file says beyond its architecture's layers is refused.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/small.sh"
 need_shared reference/arch "tiny checkpoints"
 # model NAME FILE EDIT...: the checkpoint converted and edited
 model()
@@ -100,6 +101,34 @@ layers cohere2 cohere2 '(. + 1) % 4 != 0' 4
 layers gpt_oss gpt-oss '(. + 1) % 2 != 0' 2
 layers olmo3 olmo2 '(. + 1) % 4 != 0' 4
 layers modernbert modern-bert '. % 3 != 0' 3
+
+# what the 27 B models of Gemma divide scores by, which llama.cpp's files leave to the number of layers
+# tall NAME LAYERS: the checkpoint with other weights, so many layers, and heads of 8 in place of width/heads, 16
+tall()
+{
+	mkdir "$TMP/$1-tall"
+	for f in "$SHARED/reference/arch/$1"/token*; do ln -s "$f" "$TMP/$1-tall"; done
+	jq ".num_hidden_layers = $2 | .num_attention_heads = 4 | .num_key_value_heads = 2 | .head_dim = 8
+		| .query_pre_attn_scalar = 8 | .intermediate_size = 32" \
+		"$SHARED/reference/arch/$1/config.json" >"$TMP/$1-tall/config.json"
+	jq -nc '["model.embed_tokens.weight", 344, 64], ["model.norm.weight", 64], (range('"$2"') as $i
+		| ["input_layernorm", 64], ["post_attention_layernorm", 64], ["pre_feedforward_layernorm", 64],
+			["post_feedforward_layernorm", 64], ["self_attn.q_proj", 32, 64], ["self_attn.k_proj", 16, 64],
+			["self_attn.v_proj", 16, 64], ["self_attn.o_proj", 64, 32], ["mlp.gate_proj", 32, 64],
+			["mlp.up_proj", 32, 64], ["mlp.down_proj", 64, 32],
+			(["self_attn.q_norm", 8], ["self_attn.k_norm", 8] | select("'"$1"'" == "gemma3"))
+		| .[0] |= "model.layers.\($i).\(.).weight")' | some_weights "$TMP/$1-tall/model.safetensors"
+	gguf-convert -q -t f32 -o "$TMP/$1-tall.gguf" "$TMP/$1-tall"
+}
+for name in gemma2.46 gemma3.62; do
+	a=${name%.*} n=${name#*.}
+	tall "$a" "$n"
+	is "$a of $n layers: the root of a head's size is not left out" \
+		"$(gguf-info --get "$a.attention.scale" "$TMP/$a-tall.gguf")" 0.35355338
+	meaning "$a-tall" --set "$a.attention.scale=f32:0.25"
+	alike "$a-tall" "... where no scale is said, it is the root of the width of all heads divided by their number" \
+		--delete "$a.attention.scale"
+done
 
 # layers and experts
 n=$(jq .num_hidden_layers "$SHARED/reference/arch/deepseek_v2/config.json")
