@@ -376,6 +376,7 @@ static uint64_t n_weights(const struct plan *p)
 static enum ggu_status load(struct convert *c, const char *dir, const struct convert_options *o, struct ggu_error *err)
 {
 	struct ggu_error card = { 0 }, left_out;
+	struct expr_value kind = { 0 };
 	uint32_t file_type = 0;
 	enum ggu_status s = arch_set_new(&c->archs, err);
 	if (!s && o->arch_file) s = arch_set_add_file(c->archs, o->arch_file, err);
@@ -390,7 +391,9 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	}
 	if (!s) s = choose_types(c, o->type, &file_type, err);
 	if (!s && !(c->meta = ggu_meta_new())) s = ggu_no_memory(err);
-	if (!s) s = general_to_meta(c->meta, dir, &c->config, o->name, n_weights(&c->plan), &card, err);
+	if (!s) s = vocab_fact(&c->config, "kind", EXPR_STR, &kind, err);
+	if (!s) s = general_to_meta(c->meta, dir, &c->config, o->name, kind.kind ? kind.u.s.p : NULL,
+		n_weights(&c->plan), &card, err);
 	if (!s && card.code && o->warn) {
 		file_fail(&left_out, card.code, card.file, card.offset, "", "ignored: %s", card.what);
 		o->warn(o->warn_ctx, &left_out);

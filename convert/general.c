@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * general.c - general.* metadata; see general.h. The name is the user's, the card's, that of config.json, or made of
- * architecture and size. Tables list the keys of the card that stand for one text (the first that is there counts), a
+ * kind and size. Tables list the keys of the card that stand for one text (the first that is there counts), a
  * list or several sources. */
 #include <float.h>
 #include <math.h>
@@ -318,7 +318,7 @@ static enum ggu_status sampling_to_meta(struct ggu_meta *m, const json_t *g)
 }
 
 static enum ggu_status name_to_meta(struct ggu_meta *m, const struct config *c, const struct yaml_node *card,
-	const char *name, uint64_t n_weights)
+	const char *name, const char *kind, uint64_t n_weights)
 {
 	const char *path = json_string_value(json_object_get(c->root, "_name_or_path"));
 	char text[MAX_TEXT], label[32];
@@ -332,7 +332,7 @@ static enum ggu_status name_to_meta(struct ggu_meta *m, const struct config *c, 
 	}
 	if (!name) {
 		size_t n;
-		title(c->arch->name, text);
+		title(kind ? kind : c->arch->name, text);
 		n = strlen(text);
 		if (n_weights) snprintf(text + n, sizeof text - n, " %s", label);
 		name = text;
@@ -342,7 +342,7 @@ static enum ggu_status name_to_meta(struct ggu_meta *m, const struct config *c, 
 }
 
 enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struct config *c, const char *name,
-	uint64_t n_weights, struct ggu_error *card_error, struct ggu_error *err)
+	const char *kind, uint64_t n_weights, struct ggu_error *card_error, struct ggu_error *err)
 {
 	struct yaml_doc *doc = NULL;
 	enum ggu_status s = read_card(dir, &doc, card_error);
@@ -355,7 +355,7 @@ enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struc
 	s = set(m, "general.architecture", c->arch->name);
 	if (!s) s = set(m, "general.type", "model");
 	if (!s) s = sampling_to_meta(m, c->generation);
-	if (!s) s = name_to_meta(m, c, card, name, n_weights);
+	if (!s) s = name_to_meta(m, c, card, name, kind, n_weights);
 	if (!s && card) s = card_to_meta(m, card);
 	if (doc) yaml_doc_free(doc);
 	return s ? ggu_fail(err, s, GGU_NO_OFFSET, "general", "cannot be set") : GGU_OK;

@@ -125,7 +125,7 @@ static enum ggu_status copy(const struct walk *w, const struct yaml_node *key, c
 static enum ggu_status vocab(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
 	(void)key;
-	return at->kind == YAML_MAPPING ? only(w, at, "pre add_space_prefix config_prefix add_bos eot") :
+	return at->kind == YAML_MAPPING ? only(w, at, "pre add_space_prefix config_prefix add_bos eot kind") :
 		config_fail(w->c, at, w->err, "expected a mapping");
 }
 

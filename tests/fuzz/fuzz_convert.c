@@ -56,7 +56,7 @@ static void convert(const char *dir, struct arch_set *set)
 	must(m, "no memory");
 	config_check(&c, &err);
 	config_unread(&c, unread, NULL, &err);
-	general_to_meta(m, dir, &c, NULL, 12345678, &card, &err);
+	general_to_meta(m, dir, &c, NULL, NULL, 12345678, &card, &err);
 	if (checkpoint_open(&source, dir, &err) == GGU_OK && plan_new(&p, &c, source, &err) == GGU_OK) {
 		carry_out(&p);
 		plan_free(&p);

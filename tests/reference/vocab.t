@@ -59,6 +59,17 @@ for name in baichuan2 yi; do
 	ok "$name: ids of tokenizer.* alone, $(cat "$TMP/count") texts differ" test "$(cat "$TMP/count")" -le 20
 done
 
+# llama.cpp takes a model called Phi3 for one with </s>, which Phi-4 has not: it does not load one of this name.
+for n in 32064 200064; do
+	rm -rf "$TMP/dir"
+	mkdir "$TMP/dir"
+	cp "$SHARED/reference/arch/phi4-mini/tokenizer.json" "$TMP/dir"
+	jq ".vocab_size = $n" "$SHARED/reference/arch/phi4-mini/config.json" >"$TMP/dir/config.json"
+	if [ $n = 32064 ]; then want=Phi3; else want=Phi; fi
+	ok "a model of the architecture phi3 with $n tokens" gguf-convert -q --vocab-only -o "$TMP/v.gguf" "$TMP/dir"
+	is "... is called $want" "$(gguf-info --get general.name "$TMP/v.gguf")" "$want"
+done
+
 # Kinds that are not supported are refused by name.
 reason()
 {
