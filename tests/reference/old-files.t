@@ -174,25 +174,41 @@ not_ok "a bias of both is refused" 2 gguf-convert -q -t f32 --arch-file "$TMP/de
 	"$SHARED/reference/arch/deepseek_v2"
 is "... by name" "$(grep -c "kv_b: has a bias" "$TMP/.out")" 1
 
-# tensors: Phi-2 with q, k and v in one
-fused() # PART: weight or bias
+# tensors: q, k and v in one, as Phi-2 was first published, and as llama.cpp's converter writes them if it is told to
+# fused PART: weight or bias, from tensors whose names begin with $from
+fused()
 {
 	echo "    blk.{i}.attn_qkv.$1: {from: ["
-	for x in q k v; do echo "      {from: \"model.layers.{i}.self_attn.${x}_proj.$1\"},"; done
+	for x in $parts; do echo "      {from: \"$from$x.$1\"},"; done
 	echo "      ]}"
 }
-{
-	printf '%s\n' "schema: 1" "arch: phi2" "like: phi2" "classes: {PhiForCausalLM: {}}" "convert:" "  tensors:"
-	for x in q k v; do echo "    blk.{i}.attn_$x.*: null"; done
-	fused weight
-	fused bias
-} >"$TMP/phi2.yaml"
-model phi2 "$TMP/m"
-logits "$TMP/want"
-ok "Phi-2 as it was first published: convert" \
-	gguf-convert -q -t f32 --arch-file "$TMP/phi2.yaml" -o "$TMP/m" "$SHARED/reference/arch/phi2"
-is "... has q, k and v in one" "$(gguf-info --json "$TMP/m" | jq '[.tensors[].name | select(test("attn_[qkv]"))] |
-	map(sub("[.]weight|[.]bias|blk[.][0-9]+[.]"; ""; "g")) | unique | join(" ")')" '"attn_qkv"'
-ok "... is evaluated" logits "$TMP/logits"
-same "... as with q, k and v" "$TMP/logits" "$TMP/want"
+for name in phi2 phimoe qwen2 qwen3 gemma2 bert stablelm nemotron; do
+	model $name "$TMP/m"
+	logits "$TMP/want"
+	arch=$(gguf-info --get general.architecture "$TMP/m")
+	from="model.layers.{i}.self_attn." parts="q_proj k_proj v_proj" ending="*"
+	case $name in
+	bert) from="encoder.layer.{i}.attention.self." parts="query key value" ;;
+	nemotron) ending=weight ;;
+	esac
+	{
+		printf '%s\n' "schema: 1" "arch: $arch" "like: $arch" \
+			"classes: {$(jq -r '.architectures[0]' "$SHARED/reference/arch/$name/config.json"): {}}" \
+			"convert:" "  ignore: {use_qkv_bias: true}" "  tensors:"
+		for x in q k v; do echo "    blk.{i}.attn_$x.$ending: null"; done
+		fused weight
+		case $name in qwen3|gemma2|nemotron) ;; *) fused bias ;; esac
+	} >"$TMP/fused.yaml"
+	ok "$name with q, k and v in one: convert" \
+		gguf-convert -q -t f32 --arch-file "$TMP/fused.yaml" -o "$TMP/m" "$SHARED/reference/arch/$name"
+	is "... has them in one" "$(gguf-info --json "$TMP/m" | jq '[.tensors[].name | select(test("attn_[qkv]+[.]"))] |
+		map(sub("[.]weight|[.]bias|blk[.][0-9]+[.]"; ""; "g")) | unique | join(" ")')" '"attn_qkv"'
+	ok "... is evaluated" logits "$TMP/logits"
+	same "... as with q, k and v" "$TMP/logits" "$TMP/want"
+done
+# nothing takes the place of values that are missing
+grep -v attn_v "$SRC/tests/fuzz/corpus/model/qwen3.mkgguf" | xargs "$BUILD/tests/cli/tool_mkgguf" >"$TMP/m"
+file=$TMP/m ids="1 2 3"
+not_ok "values that are missing are refused" 2 logits "$TMP/logits"
+is "... by name" "$(grep -c "m: v: is missing" "$TMP/.out")" 1
 done_testing
