@@ -312,6 +312,9 @@ refused modernbert layer_types '.layer_types = [range(.num_hidden_layers) | "ful
 refused llama rope_parameters.rope_type \
 	'.rope_parameters = {rope_type: "default"} | .rope_scaling = {type: "linear", factor: 2.0}'
 refused llama-linear-bias rope_parameters.factor '.rope_parameters = .rope_scaling + {factor: 3.0}'
+given dbrx 'del(.attn_config.clip_qkv)'
+ok "dbrx: q, k and v that are not clamped" gguf-convert -q -o "$TMP/got" "$TMP/m"
+is "... which the file says, as llama.cpp wants to be told" "$(gguf-info --get dbrx.attention.clamp_kqv "$TMP/got")" 0
 refused dbrx rope_parameters.rope_theta '.rope_parameters = {rope_type: "default", rope_theta: 20000.0}'
 refused dbrx num_key_value_heads '.num_key_value_heads = 4'
 refused dots1 scoring_func '.scoring_func = "softmax"'
