@@ -134,6 +134,8 @@ done
 n=$(jq .num_hidden_layers "$SHARED/reference/arch/deepseek_v2/config.json")
 alike deepseek_v2 "a layer that predicts further on, which the number of layers counts" \
 	--set deepseek2.nextn_predict_layers=u32:1 --set deepseek2.block_count=u32:$((n + 1))
+alike deepseek_v3 "experts chosen by sigmoids, which only their bias tells" --delete deepseek2.expert_gating_func
+alike deepseek_v2 "experts chosen by softmax, which nothing tells" --delete deepseek2.expert_gating_func
 alike ernie4_5_moe "the number of experts for every token left out" --delete ernie4_5-moe.expert_shared_count
 refused mamba ssm.dt_b_c_rms --set mamba.ssm.dt_b_c_rms=bool:true
 refused qwen2 attention.causal --set qwen2.attention.causal=bool:false
