@@ -50,6 +50,8 @@ alike modernbert "rope_parameters for each kind of layer, and a list of layers" 
 alike granitemoehybrid "names of kinds of layers" \
 	'.layer_types |= map({mamba: "linear_attention", attention: "full_attention"}[.])'
 alike deepseek_v2 "groups that the greedy choice does not know" '.n_group = 2'
+alike deepseek_v2 "groups that are all open" '.topk_method = "group_limited_greedy" | .n_group = 2 | .topk_group = 2'
+alike dots1 "groups that are all open" '.n_group = 2 | .topk_group = 2'
 alike qwen3_moe "the number of experts under another name" '.num_local_experts = .num_experts | del(.num_experts)'
 alike llama-linear-bias "rope_scaling beside rope_parameters that say the same" \
 	'.rope_parameters = .rope_scaling + {rope_theta}'
