@@ -34,7 +34,8 @@ static enum ggu_status from_file(const struct ggu_shard *s, const struct ggu_ten
 	return got < n ? ends_at(s, t, at + got, err) : GGU_OK;
 }
 
-/* Reads a pipe up to the tensor even if n is 0: also an empty tensor must not be past the pipe's end. */
+/* Reads a pipe up to the tensor even if n is 0: also an empty tensor must not be past the pipe's end. One at offset 0
+ * may be: a file without data may end before the padding that follows its header. */
 static enum ggu_status from_pipe(const struct ggu_file *f, struct ggu_shard *s, const struct ggu_tensor *t,
 	uint64_t at, void *to, size_t n, struct ggu_error *err)
 {
@@ -44,7 +45,7 @@ static enum ggu_status from_pipe(const struct ggu_file *f, struct ggu_shard *s, 
 	pthread_mutex_lock(f->lock);
 	if (n || at > s->buf_at)
 		status = ggu_shard_read(s, at, to, n, &got, err);
-	if (status == GGU_OK && (got < n || s->buf_at < at))
+	if (status == GGU_OK && (got < n || (s->buf_at < at && at > s->data_offset)))
 		status = ends_at(s, t, s->buf_at, err);
 	pthread_mutex_unlock(f->lock);
 	return status;

@@ -42,6 +42,9 @@ compile() { "$BUILD/tests/malformed/tool_ggtxt"; }
 	compile >empty.gguf
 is "... with a tensor of no bytes, wherever that lies" "$(cat empty.gguf | gguf-hash --sha256 | sort)" \
 	"$(gguf-hash --sha256 empty.gguf | sed 's/empty.gguf/-/' | sort)"
+{ echo 'header 1 0'; echo 'tensor "none" f32 0 4 0'; } | compile >only.gguf
+is "... with nothing but such a tensor, and no padding either" "$(cat only.gguf | gguf-hash)" \
+	"$(gguf-hash only.gguf | sed 's/only.gguf/-/')"
 { echo 'header 2 0'; printf 'tensor "%s" i8 %s 4\n' a 32 b 0; echo 'pad 32 str "a" pad 32 str "b"'; } |
 	compile >turned.gguf
 not_ok "... not of data in another order" 2 sh -c 'cat turned.gguf | gguf-hash'
