@@ -32,7 +32,7 @@ static enum ggu_status want_matrix(struct whole *w, struct ggu_error *err)
 	uint64_t end;
 	if (s) return s;
 	end = ggu_file_data_end(f, 0);
-	end += end < INT64_MAX ? ggu_file_alignment(f) : 0;     /* a writer's padding is still to be removed */
+	end += end < INT64_MAX ? ggu_file_alignment(f, 0) : 0;     /* a writer's padding is still to be removed */
 	s = imatrix_check_type(f, err);
 	if (!s) s = end >= SIZE_MAX ? ggu_no_memory(err) : whole_want(w, (size_t)end, err);
 	ggu_close(f);

@@ -19,8 +19,6 @@ void ggu_close(struct ggu_file *f)
 }
 
 uint32_t ggu_file_version(const struct ggu_file *f) { return f->shard->version; }
-bool ggu_file_big_endian(const struct ggu_file *f) { return f->shard->big; }
-uint32_t ggu_file_alignment(const struct ggu_file *f) { return f->shard->alignment; }
 uint32_t ggu_file_n_sources(const struct ggu_file *f) { return f->n_shards; }
 const struct ggu_meta *ggu_file_meta(const struct ggu_file *f) { return f->meta; }
 size_t ggu_file_n_tensors(const struct ggu_file *f) { return f->table.n; }
@@ -43,6 +41,11 @@ bool ggu_file_is_cut(const struct ggu_file *f)
 	return any;
 }
 
+bool ggu_file_big_endian(const struct ggu_file *f, uint32_t i) { return i < f->n_shards && f->shard[i].big; }
+uint32_t ggu_file_alignment(const struct ggu_file *f, uint32_t i)
+{
+	return i < f->n_shards ? f->shard[i].alignment : 0;
+}
 uint64_t ggu_file_data_offset(const struct ggu_file *f, uint32_t i)
 {
 	return i < f->n_shards ? f->shard[i].data_offset : 0;

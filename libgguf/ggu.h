@@ -253,9 +253,9 @@ enum ggu_status ggu_open_source(struct ggu_file **f, const struct ggu_source *so
 void ggu_close(struct ggu_file *f);
 
 uint32_t ggu_file_version(const struct ggu_file *f);
-bool ggu_file_big_endian(const struct ggu_file *f);
+bool ggu_file_big_endian(const struct ggu_file *f, uint32_t source);
 bool ggu_file_seekable(const struct ggu_file *f);
-uint32_t ggu_file_alignment(const struct ggu_file *f);
+uint32_t ggu_file_alignment(const struct ggu_file *f, uint32_t source);
 uint64_t ggu_file_data_offset(const struct ggu_file *f, uint32_t source);       /* first byte of the data section */
 uint32_t ggu_file_n_sources(const struct ggu_file *f);
 uint64_t ggu_file_header_bytes(const struct ggu_file *f, uint32_t source);      /* without the padding after it */

@@ -115,7 +115,7 @@ static uint64_t first_set(struct bytes b, uint64_t from, uint64_t to)
 /* Checks the padding after the header and after each tensor, up to the next multiple of the alignment. */
 static void check_padding(const struct check *c, uint32_t source)
 {
-	uint64_t data = ggu_file_data_offset(c->f, source), align = ggu_file_alignment(c->f), at;
+	uint64_t data = ggu_file_data_offset(c->f, source), align = ggu_file_alignment(c->f, source), at;
 	const struct bytes b = open_source(c, source);
 	at = first_set(b, ggu_file_header_bytes(c->f, source), data);
 	if (at < data) check_report(c, CHECK_PADDING, source, at, "", "the padding after the header is not zero");

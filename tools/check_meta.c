@@ -158,9 +158,10 @@ void check_metadata(const struct check *c)
 				sizeof numbers/sizeof *numbers);
 	}
 	check_required(c);
-	if (c->profile == CHECK_LLAMA_CPP && ggu_file_big_endian(c->f))
-		check_report(c, CHECK_ENDIAN, 0, 4, "",
-			"big-endian: llama.cpp reads the byte order of its machine only");
+	for (uint32_t i = 0; i < ggu_file_n_sources(c->f) && c->profile == CHECK_LLAMA_CPP; i++)
+		if (ggu_file_big_endian(c->f, i))
+			check_report(c, CHECK_ENDIAN, i, 4, "",
+				"big-endian: llama.cpp reads the byte order of its machine only");
 }
 
 /* ---- table ---- */
@@ -169,11 +170,12 @@ void check_table(const struct check *c)
 {
 	const bool llama = c->profile == CHECK_LLAMA_CPP;
 	const size_t most = llama ? 63 : 64;
-	uint64_t expected = 0, align = ggu_file_alignment(c->f);
+	uint64_t expected = 0;
 	uint32_t source = 0;
 	bool told = false;
 	for (size_t i = 0; i < ggu_file_n_tensors(c->f); i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(c->f, i);
+		const uint64_t align = ggu_file_alignment(c->f, t->source);
 		if (t->source != source) {
 			source = t->source;
 			expected = 0;

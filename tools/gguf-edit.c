@@ -232,7 +232,7 @@ static void place(struct model *m)
 {
 	uint64_t align = 32, at = 0;
 	ggu_meta_uint(m->meta, "general.alignment", &align);
-	m->moved = align != ggu_file_alignment(m->f) || ggu_file_n_sources(m->f) > 1;
+	m->moved = align != ggu_file_alignment(m->f, 0) || ggu_file_n_sources(m->f) > 1;
 	for (size_t i = 0; i < m->n; i++) m->offset[i] = ggu_file_tensor(m->f, i)->offset;
 	for (size_t i = 0; i < m->n && m->moved && align; i++) {
 		const struct ggu_tensor *t = ggu_file_in_data_order(m->f, i);
@@ -365,7 +365,7 @@ static void write_new(const struct model *m, int fd, struct out *out)
 	struct ggu_writer *w = writer(m);
 	const uint64_t bytes = ggu_writer_file_bytes(w), from = ggu_file_data_offset(m->f, 0),
 		end = ggu_file_data_end(m->f, 0), n = end > from ? end - from : 0;
-	const bool as_it_is = fd >= 0 && !m->moved && !ggu_file_big_endian(m->f);
+	const bool as_it_is = fd >= 0 && !m->moved && !ggu_file_big_endian(m->f, 0);
 	if (!as_it_is || !copy_has_holes(fd, from, n)) out_reserve(out, bytes);
 	progress_begin("copying", bytes, "B");
 	if (as_it_is) {
@@ -395,7 +395,7 @@ static void say(const struct model *m, const char *how)
 static void change(struct model *m, const char *path, int fd)
 {
 	uint64_t was = ggu_file_data_offset(m->f, 0), room = o.reserve;
-	bool keeps = !m->moved && !ggu_file_big_endian(m->f) && ggu_file_bytes(m->f, 0) >= was &&
+	bool keeps = !m->moved && !ggu_file_big_endian(m->f, 0) && ggu_file_bytes(m->f, 0) >= was &&
 		ggu_file_header_bytes(m->f, 0) > 4;
 	int64_t had = reserved(m->meta);
 	struct stat st;

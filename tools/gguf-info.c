@@ -200,8 +200,8 @@ static json_t *json_file(const struct ggu_file *f, const struct list *l, const s
 	json_t *root = json_object();
 	bool all = o.metadata == o.tensors;
 	json_put(root, "version", json_of_uint(ggu_file_version(f)));
-	json_put(root, "alignment", json_of_uint(ggu_file_alignment(f)));
-	json_put(root, "endian", json_string(ggu_file_big_endian(f) ? "big" : "little"));
+	json_put(root, "alignment", json_of_uint(ggu_file_alignment(f, 0)));
+	json_put(root, "endian", json_string(ggu_file_big_endian(f, 0) ? "big" : "little"));
 	json_put(root, "data_offset", json_of_uint(ggu_file_data_offset(f, 0)));
 	if (ggu_file_n_sources(f) > 1) json_put(root, "shards", json_of_uint(ggu_file_n_sources(f)));
 	if (all || o.metadata) json_metadata(root, ggu_file_meta(f));
@@ -226,7 +226,7 @@ static void print_header(const char *name, const struct ggu_file *f, const struc
 	a = text_mask(arch.p, arch.n);
 	if (name) printf("%s%s:%s\n", bold, shown, plain);
 	printf("%sGGUF version %" PRIu32 "%s, %s-endian", bold, ggu_file_version(f), plain,
-		ggu_file_big_endian(f) ? "big" : "little");
+		ggu_file_big_endian(f, 0) ? "big" : "little");
 	if (n > 1) printf(", %" PRIu32 " shards", n);
 	printf(", header of %s, data of %s\n", msg_bytes(ggu_file_data_offset(f, 0)), msg_bytes(t->all.bytes));
 	if (arch.n) printf("%s, ", a);

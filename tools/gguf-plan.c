@@ -90,7 +90,7 @@ static bool may_be(const struct plan *p, const struct ggu_tensor *t, uint32_t ty
 /* How much of the size a tensor takes: padding after it counts in the size of a file, not in an average. */
 static uint64_t taken(const struct plan *p, const struct ggu_tensor *t, uint32_t type)
 {
-	uint64_t bytes = 0, align = o.size ? ggu_file_alignment(p->f) : 1;
+	uint64_t bytes = 0, align = o.size ? ggu_file_alignment(p->f, 0) : 1;
 	ggu_type_bytes(type, t->ne[0]*ggu_tensor_rows(t), &bytes);
 	return (bytes + align - 1)/align*align;
 }

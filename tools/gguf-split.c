@@ -71,7 +71,7 @@ static uint64_t align_up(uint64_t x, uint64_t a) { return (x + a - 1)/a*a; }
 /* Counts header and data of a shard as they grow, with the largest possible padding between the two. */
 static void by_size(struct split *s)
 {
-	uint64_t align = ggu_file_alignment(s->f), fixed[2], header, data = 0, n = 0;
+	uint64_t align = ggu_file_alignment(s->f, 0), fixed[2], header, data = 0, n = 0;
 	uint32_t shard = o.empty_first;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct ggu_writer *w = writer(s, i, SHARD_MAX, true);

@@ -152,6 +152,29 @@ str "x"
 END
 is "llama.cpp: 36: big-endian" "$(gguf-check --profile llama.cpp b.gguf | sed 's/.*\[//')" "36]"
 
+# each shard has an alignment and a byte order of its own
+for i in 0 1; do
+	for line in "kv str general.architecture x" "kv u32 general.alignment $((4096 >> 6*i))" "kv u16 split.no $i" \
+		"kv u16 split.count 2" "kv i32 split.tensors.count 4" "tensor i8 a$i 1 8" "tensor i8 b$i 1 8"; do
+		echo "$line"
+	done | make_gguf >own-0000$((i + 1))-of-00002.gguf
+done
+is "shards of other alignments: nothing but padding has to be zero, and there are no gaps" \
+	"$(gguf-check --profile llama.cpp own-00001-of-00002.gguf)" ""
+compile <<'END' >own-00002-of-00002.gguf
+big
+bytes "GGUF"
+u32 3 u64 2 u64 3
+key "split.no" u16 u16 1
+key "split.count" u16 u16 2
+key "split.tensors.count" i32 i32 4
+tensor "c" i8 0 8
+tensor "d" i8 32 8
+pad 32 zeros 64
+END
+is "llama.cpp: 36: a big-endian shard among others" "$(gguf-check --profile llama.cpp own-00001-of-00002.gguf |
+	sed 's/:.*\[/ [/')" "own-00002-of-00002.gguf [36]"
+
 # shards, files cut short, several files
 cp s-00002-of-*.gguf keep && truncate -s -4096 s-00002-of-*.gguf
 gguf-check s-00001-of-*.gguf >out

@@ -112,7 +112,7 @@ static void check_form(uint32_t version, bool big)
 	if (ggu_open_memory(&f, b.p, b.n, NULL, &e))
 		fail_msg("byte %llu: %s: %s", (unsigned long long)e.offset, e.where, e.what);
 	assert_int_equal(ggu_file_version(f), version);
-	assert_int_equal(ggu_file_big_endian(f), big);
+	assert_int_equal(ggu_file_big_endian(f, 0), big);
 	assert_int_equal(((const uint16_t *)ggu_kv_data(ggu_meta_find(ggu_file_meta(f), "u16")))[1], 0x0304);
 	assert_true(ggu_meta_float(ggu_file_meta(f), "f64", &d) && d == 1.5);
 	assert_true(ggu_kv_int(ggu_meta_find(ggu_file_meta(f), "i64"), 0, &i) && i == -2);
