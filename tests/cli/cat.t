@@ -17,6 +17,11 @@ same "... one after another" got want
 ok "float32 decoded is itself" gguf-cat --decode -o got m.gguf token_embd.weight
 same "... same bytes" got embd
 is "decoded size" "$(gguf-cat --decode m.gguf blk.0.ffn_up.weight | wc -c | tr -d ' ')" 24576
+sed -n 's/^\.It [0-9]* Ta \([a-zA-Z0-9_]*\) Ta [0-9]* Ta [0-9]* Ta .*/tensor \1 \1 1 256/p' "$SRC/man/gguf.5" |
+	"$BUILD/tests/cli/tool_gguf" >types.gguf
+is "types that cannot be decoded are those that the page names" "$(for t in $(gguf-info --json types.gguf |
+	jq -r '.tensors[].name'); do gguf-cat --decode types.gguf "$t" >got 2>err || printf '%s ' "$t"; done)" \
+	"q8_1 q8_K i8 i16 i32 i64 "
 is "raw size" "$(gguf-cat m.gguf blk.0.ffn_up.weight | wc -c | tr -d ' ')" 3456
 cat embd output >want
 ok "from a pipe, in file order" sh -c 'cat m.gguf | gguf-cat - token_embd.weight output.weight >got'
