@@ -186,6 +186,16 @@ jq -n '([range(256) | select((. >= 33 and . <= 126) or (. >= 161 and . <= 172) o
 	added_tokens: [range(2000) | {id: (300 + .), content: "<<<<<<<<<\(.)>", special: true, normalized: false}]}' \
 		>"$TMP/dir/tokenizer.json"
 
+for keeps in 'a\0374b:.' 'ab:.model.vocab |= with_entries(if .key == "ü" then .key = "aab" else . end)'; do
+	mkdir "$TMP/bytes"
+	jq "${keeps#*:}" "$TMP/dir/tokenizer.json" >"$TMP/bytes/tokenizer.json"
+	printf 'a\374b' | gguf-tokenize -m "$TMP/bytes" >"$TMP/ids"
+	is "a byte that no UTF-8 contains, with a token for it or without: $keeps" \
+		"$(gguf-tokenize -m "$TMP/bytes" --decode "$TMP/ids" | od -A n -t o1)" \
+		"$(printf %b "${keeps%%:*}" | od -A n -t o1)"
+	rm -r "$TMP/bytes"
+done
+
 # parts of pipelines that none of the vocabularies has: normalizer, pre-tokenizer, text, ids of tokenizers 0.23.3, and
 # an added token that must stand alone
 mkdir "$TMP/part"
