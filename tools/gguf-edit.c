@@ -33,7 +33,7 @@ enum { PART_WEIGHTS = 1 << 18, MAX_ROOM = 1 << 28 };
 /* ---- options ---- */
 
 enum edit_kind { SET, SET_FILE, DELETE, RENAME, RENAME_TENSOR };
-struct edit { const enum edit_kind *kind; const char *arg; char *text; size_t n; };      /* text: of a file */
+struct edit { const enum edit_kind *kind; const char *arg, *file; char *text; size_t n; };       /* text: of file */
 static struct { struct edit *v; size_t n; } edits;
 
 static struct {
@@ -46,7 +46,7 @@ static struct {
 static int take(void *kind, const char *arg)
 {
 	edits.v = msg_need(ggu_grow(edits.v, edits.n, sizeof *edits.v));
-	edits.v[edits.n++] = (struct edit){ kind, arg, NULL, 0 };
+	edits.v[edits.n++] = (struct edit){ .kind = kind, .arg = arg };
 	return 0;
 }
 static enum edit_kind set = SET, set_file = SET_FILE, delete = DELETE, rename_key = RENAME,
@@ -126,6 +126,7 @@ static void read_files(const char *model)
 			taken = true;
 		}
 		e->text = load_text(path, LOAD_SMALL, &e->n);
+		e->file = path;
 		free(key);
 	}
 }
@@ -459,6 +460,7 @@ static void edit_copy(const char *name)
 	pipe_input(name);
 	if (ggu_open(&m.f, name, &err)) msg_die_error(name, &err);
 	if (out) out_refuse_sources(out, name, m.f);
+	for (size_t i = 0; i < edits.n && out; i++) out_refuse_input(out, edits.v[i].file);
 	if (ggu_file_seekable(m.f) && strcmp(name, "-") != 0 && ggu_file_n_sources(m.f) == 1)
 		fd = open(name, O_RDONLY | O_CLOEXEC);
 	edit(&m, o.output);

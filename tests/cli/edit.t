@@ -230,6 +230,9 @@ ok "... and nothing else" gguf-diff e.gguf m.gguf
 not_ok "-I without a file" 2 sh -c 'gguf-edit -I --delete test.flag <m.gguf'
 not_ok "-I and -o" 2 gguf-edit -I -o x --delete test.flag m.gguf
 not_ok "-o over the input" 2 gguf-edit -o m.gguf --delete test.flag m.gguf
+cp template kept
+not_ok "-o over a file that is a value" 2 gguf-edit --set-file tokenizer.chat_template=str:kept -o kept m.gguf
+same "... which is kept" kept template
 not_ok "a malformed file" 2 gguf-edit -I --delete test.flag tokens.json
 not_ok "a cut pipe" 2 sh -c 'head -c 30000 m.gguf | gguf-edit --delete test.flag >/dev/null'
 not_ok "a full disk" 2 sh -c 'gguf-edit --delete test.flag m.gguf >/dev/full'
