@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "../model/util/file.h"
 #include "hub.h"
 #include "kv_json.h"
 #include "load.h"
@@ -27,7 +28,8 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
-static struct vocab *open_vocab(void)
+/* Its files must not be replaced by the output. */
+static struct vocab *open_vocab(const struct out *out)
 {
 	struct ggu_error err;
 	struct ggu_file *f;
@@ -36,9 +38,15 @@ static struct vocab *open_vocab(void)
 	enum ggu_status s;
 	if (!stat(o.model, &st) && S_ISDIR(st.st_mode)) {
 		struct vocab_hints h = { .n_vocab = -1 };
+		for (const char *const *name = vocab_file_names; *name; name++) {
+			char *path = msg_need(file_path(o.model, *name));
+			out_refuse_input(out, path);
+			free(path);
+		}
 		s = vocab_from_dir(&v, o.model, &h, &err);
 	} else {
 		if (ggu_open(&f, o.model, &err)) msg_die_error(o.model, &err);
+		out_refuse_sources(out, o.model, f);
 		s = vocab_from_meta(&v, ggu_file_meta(f), &err);
 		ggu_close(f);
 	}
@@ -163,9 +171,8 @@ int main(int argc, char **argv)
 	pipe_once((const char *[]){ o.model, n ? argv[0] : "-" }, 2, "the model and the text");
 	o.model = hub_folder(o.model);
 	sandbox_enter((const char *[]){ o.model, n ? argv[0] : NULL }, 2, o.output);
-	out_refuse_input(out, o.model);
 	out_refuse_input(out, n ? argv[0] : "-");
-	v = open_vocab();
+	v = open_vocab(out);
 	if (tokenizer_new(&t, v, &err)) msg_die_error(o.model, &err);
 	text = load_text(n ? argv[0] : NULL, LOAD_TEXT, &bytes);
 	out_take_stdout(out);

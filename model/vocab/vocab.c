@@ -302,6 +302,10 @@ static enum ggu_status compare(struct vocab *v, const struct vocab_files *f, str
 	return GGU_OK;
 }
 
+const char *const vocab_file_names[] = { tokenizer_file, vocab_file, "merges.txt", "vocab.txt", "tokenizer.model",
+	"spiece.model", "tokenizer_config.json", "added_tokens.json", "chat_template.jinja", "chat_template.json",
+	"config.json", NULL };
+
 static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_error *err)
 {
 	enum ggu_status s;

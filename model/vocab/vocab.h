@@ -25,6 +25,7 @@ struct vocab_hints {
  * priority follows llama.cpp's converter. GGU_ERR_UNSUPPORTED: a tokenizer of another kind. err names the file. The
  * caller frees *v. */
 enum ggu_status vocab_from_dir(struct vocab **v, const char *dir, const struct vocab_hints *h, struct ggu_error *err);
+extern const char *const vocab_file_names[];    /* of those files; NULL ends them */
 /* Copies what it needs from m. Ids out of range are ignored; arrays of the wrong kind or length are refused. */
 enum ggu_status vocab_from_meta(struct vocab **v, const struct ggu_meta *m, struct ggu_error *err);
 /* Appends every tokenizer.* key that llama.cpp's converter writes, and gguf-utils.tokenizer. */

@@ -486,5 +486,13 @@ jq -nc '{added_tokens: [{id: 1, content: " ", lstrip: true, rstrip: true}], mode
 ok "half a MiB of blanks that take each other in time" \
 	sh -c "ulimit -t 30; gguf-tokenize -m '$TMP/blanks' '$TMP/text' >'$TMP/ids'"
 
+gguf-convert -q "$M" | gguf-split -q --max-tensors 20 -o "$TMP/shard"
+cp -r "$M" "$TMP/model"
+for pair in "shard-00001-of-00003.gguf shard-00002-of-00003.gguf" "model model/tokenizer.model"; do
+	cksum "$TMP/${pair#* }" >"$TMP/want"
+	not_ok "output over a file of the model" 2 gguf-tokenize -m "$TMP/${pair% *}" -o "$TMP/${pair#* }" "$TMP/ids"
+	is "... ${pair#* } is kept" "$(cksum "$TMP/${pair#* }")" "$(cat "$TMP/want")"
+done
+
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing
