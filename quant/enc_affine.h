@@ -54,6 +54,9 @@ static const struct affine_start affine_starts_31[AFFINE_STARTS] = {
 struct moments { rf w, x, xx, iw; };            /* of a sub-block: sums of w, w x, w x x; 1 over the first */
 struct sums { rf q1, q2, qx; };                 /* of a sub-block: sums of w q, w q q, w q x */
 struct lane_fit { rf s, m, cs, err; };          /* scale, min, curvature along s, error */
+/* A block's chief: a weight that counts a thousand times as much as all others together. A float that holds a sum with
+ * it has few digits left for the others, so it is left out of sums, and subtracted from the other weights. */
+struct chief { rf x, w; };
 
 static inline rf a_code(const struct affine *a, rf x, rf inv, rf m)
 {
@@ -99,11 +102,34 @@ static inline void a_errors(const struct affine *a, const struct tile *t, int o,
 	for (int k = 0; k < nk; k++) err[k] = err[k]*s*s;
 }
 
+/* Scale and min by least squares, where codes have the sums c. side: see a_start */
+static inline struct lane_fit a_line(const struct affine *a, const struct moments *z, const struct sums *c, rf side)
+{
+	rf q1 = c->q1*z->iw, cs = c->q2 - q1*c->q1, zero = r_dup(0), s, m;
+	rm ok, free = r_lt(r_abs(side), r_dup(0.5f));
+	s = r_ratio(c->qx - q1*z->x, cs);
+	m = s*q1 - z->x*z->iw;
+	ok = r_gt(r_if(free, r_dup(1), m*side), zero);          /* otherwise the min cannot be stored */
+	s = r_if(ok, s, r_ratio(c->qx, c->q2));
+	m = r_keep(ok, m);
+	return (struct lane_fit){ s, m, cs, z->xx - s*c->qx + m*z->x + a->thrift*z->w*s*s };
+}
+/* The same for blocks with a chief, whose code is given. */
+static inline struct lane_fit a_beside(const struct moments *z, const struct sums *c, const struct chief *p, rf code)
+{
+	/* sums over the distances of codes from the chief's */
+	rf q1 = c->q1 - code*z->w, q2 = c->q2 - code*(c->q1 + q1), qx = c->qx - code*z->x;
+	rf iw = r_inverse(z->w + p->w), cs = q2 - q1*q1*iw, s = r_ratio(qx - q1*iw*z->x, cs);
+	rf miss = (z->x - s*q1)*iw;                             /* of the chief */
+	return (struct lane_fit){ s, s*code - miss, cs, z->xx + s*(s*q2 - 2*qx) - miss*miss*(z->w + p->w) };
+}
+
 /* Step 1. Every start goes through all its alternations: there are many shallow minima, and dropping the worse starts
  * after one sweep, with more of them for the same time, loses 2 % on Q2_K. side: the sign that every min must have, 1
- * or -1; 0: either. */
-static inline struct lane_fit a_start(const struct affine *a, const struct affine_start *start,
-	const struct affine_effort *f, const struct tile *t, int o, const struct moments *z, rf side)
+ * or -1; 0: either. chief: of the blocks, or NULL */
+SPECIAL struct lane_fit a_start(const struct affine *a, const struct affine_start *start,
+	const struct affine_effort *f, const struct tile *t, int o, const struct moments *z, rf side,
+	const struct chief *chief)
 {
 	rf lo = r_floats(&t->x[0][o]), hi = lo, zero = r_dup(0), s[2], m[2], inv[2];
 	struct lane_fit b = { zero, zero, zero, r_dup(INFINITY) };
@@ -125,18 +151,13 @@ static inline struct lane_fit a_start(const struct affine *a, const struct affin
 			for (int h = 0; h < 2; h++) inv[h] = r_inverse(s[h]);
 			a_sums(a, t, o, 2, inv, m, c);
 			for (int h = 0; h < 2; h++) {
-				rf q1 = c[h].q1*z->iw, cs = c[h].q2 - q1*c[h].q1, err, sm;
-				rm ok;
-				s[h] = r_ratio(c[h].qx - q1*z->x, cs);
-				m[h] = s[h]*q1 - z->x*z->iw;
-				sm = r_if(free, r_dup(1), m[h]*side);
-				ok = r_gt(sm, zero);            /* otherwise the min cannot be stored */
-				s[h] = r_if(ok, s[h], r_ratio(c[h].qx, c[h].q2));
-				m[h] = r_keep(ok, m[h]);
-				err = z->xx - s[h]*c[h].qx + m[h]*z->x + a->thrift*z->w*s[h]*s[h];
-				ok = r_lt(err, b.err);
-				b.s = r_if(ok, s[h], b.s); b.m = r_if(ok, m[h], b.m);
-				b.cs = r_if(ok, cs, b.cs); b.err = r_if(ok, err, b.err);
+				struct lane_fit l = chief ?
+					a_beside(z, &c[h], chief, a_code(a, zero, inv[h], m[h])) :
+					a_line(a, z, &c[h], side);
+				rm ok = r_lt(l.err, b.err);
+				s[h] = l.s; m[h] = l.m;
+				b.s = r_if(ok, l.s, b.s); b.m = r_if(ok, l.m, b.m);
+				b.cs = r_if(ok, l.cs, b.cs); b.err = r_if(ok, l.err, b.err);
 			}
 		}
 	}
@@ -247,7 +268,7 @@ static inline void a_search(const struct affine *a, const struct affine_start *s
 {
 	_Alignas(64) float sw[LANES], sx[LANES], s[LANES], m[LANES], cs[LANES];
 	for (int o = 0; o < LANES; o += REG) {
-		struct lane_fit b = a_start(a, start, effort, t, o, &z[o/REG], r_floats(side + o));
+		struct lane_fit b = a_start(a, start, effort, t, o, &z[o/REG], r_floats(side + o), NULL);
 		r_put(v->excess + o, b.err - a->thrift*z[o/REG].w*b.s*b.s - a_plain_share(a)*z[o/REG].xx);
 		r_put(sw + o, z[o/REG].w); r_put(sx + o, z[o/REG].x);
 		r_put(s + o, b.s); r_put(m + o, r_abs(b.m)); r_put(cs + o, b.cs);
@@ -361,7 +382,7 @@ static inline void affine_again(const struct affine *a, const struct affine_effo
 	for (int o = 0; o < LANES; o += REG) {
 		rf d = r_floats(v->d + o), m = r_floats(v->m + o), one = r_dup(1);
 		struct moments z = a_moments(a, t, o);
-		struct lane_fit b = a_start(a, a->start, effort, t, o, &z, r_if(r_lt(m, r_dup(0)), 0 - one, one));
+		struct lane_fit b = a_start(a, a->start, effort, t, o, &z, r_if(r_lt(m, r_dup(0)), 0 - one, one), NULL);
 		r_put(g.d + o, d); r_put(g.dm + o, m);
 		r_put(g.ls + o, r_clamp(r_round(b.s*r_inverse(d)), 0, a->smax));
 		r_put(g.lm + o, r_clamp(r_round(b.m*r_inverse(m)), 0, a->mmax));
@@ -370,17 +391,44 @@ static inline void affine_again(const struct affine *a, const struct affine_effo
 	}
 }
 
+/* Searches blocks that have a chief once more; returns which these are. */
+static inline rm a_chiefs(const struct affine *a, const struct affine_effort *f, const struct tile *t, int o,
+	const struct moments *z, struct lane_fit *b)
+{
+	struct chief p = { r_dup(0), r_dup(0) };
+	struct moments beside;
+	struct lane_fit l;
+	struct tile u;
+	rm some;
+	for (int e = 0; e < a->n; e++) p.w = r_max(p.w, r_floats(&t->w[e][o]));
+	some = r_gt(p.w, z->w*0.999f);
+	if (!m_bits(some)) return some;
+	u = *t;
+	for (int e = 0; e < a->n; e++) {
+		rf w = r_floats(&t->w[e][o]);
+		rm other = r_lt(w, p.w);
+		p.x = r_if(other, p.x, r_floats(&t->x[e][o]));
+		r_put(&u.w[e][o], r_keep(other, w));
+	}
+	for (int e = 0; e < a->n; e++) r_put(&u.x[e][o], r_floats(&t->x[e][o]) - p.x);
+	beside = a_moments(a, &u, o);
+	l = a_start(a, a->start, f, &u, o, &beside, r_dup(0), &p);
+	b->s = r_if(some, l.s, b->s); b->m = r_if(some, l.m - p.x, b->m); b->cs = r_if(some, l.cs, b->cs);
+	return some;
+}
+
 /* Rounds a lane's scale and min, b, to f16. Of three scales near the best, each with its own min, it takes the pair
- * that rounding hurts least: beside one huge weight, the others depend on that. */
-static inline void a_f16(struct lane_fit *b, const struct moments *z, rf scale)
+ * that rounding hurts least: beside one huge weight, the others depend on that; and of 25 if there is a chief. */
+static inline void a_f16(struct lane_fit *b, const struct moments *z, rf scale, rm chief)
 {
 	rf mean = (b->m + z->x*z->iw)*r_inverse(b->s);          /* of the codes */
 	rf bs = b->s, bm = b->m, be = r_dup(INFINITY);
-	for (int k = 0; k < 3; k++) {
-		rf s = r_f16_near(b->s*(1 + 0.0006f*(float)(k == 2 ? -1 : k)), scale), ds = s - b->s;
+	for (int k = 0; k < (m_bits(chief) ? 25 : 3); k++) {
+		rf s = r_f16_near(b->s*(1 + 0.0006f*(float)(k%2 ? (k + 1)/2 : -k/2)), scale), ds = s - b->s;
 		rf want = b->m + ds*mean;
 		rf m = r_f16_near(want, scale), e = b->cs*ds*ds + z->w*(m - want)*(m - want);
 		rm ok = r_lt(e, be);
+		if (k > 2) ok = m_and(ok, chief);
 		bs = r_if(ok, s, bs); bm = r_if(ok, m, bm); be = r_if(ok, e, be);
 	}
 	b->s = bs; b->m = bm;
@@ -397,7 +445,7 @@ static inline void a_in_range(const struct affine *a, const struct tile *t, int 
 	rm far = r_gt(r_abs(b->m), most);
 	if (!m_bits(far)) return;
 	a_alike(a->nmax, start);
-	c = a_start(a, start, &once, t, o, z, r_dup(0));
+	c = a_start(a, start, &once, t, o, z, r_dup(0), NULL);
 	far = m_and(far, r_lt(r_abs(c.m), most));
 	b->s = r_if(far, c.s, b->s); b->m = r_if(far, c.m, b->m); b->cs = r_if(far, c.cs, b->cs);
 }
@@ -433,11 +481,12 @@ static inline void affine_blocks(const struct affine *a, const struct affine_eff
 	for (int o = 0; o < LANES; o += REG) {
 		rf scale = r_floats(t->scale + o);
 		struct moments z = a_moments(a, t, o);
-		struct lane_fit b = a_start(a, a->start, effort, t, o, &z, r_dup(0));
+		struct lane_fit b = a_start(a, a->start, effort, t, o, &z, r_dup(0), NULL);
 		struct lane_fit kept;
+		rm chief = a_chiefs(a, effort, t, o, &z, &b);
 		a_in_range(a, t, o, &z, 65504/scale, &b);
 		kept = b;
-		a_f16(&kept, &z, scale);
+		a_f16(&kept, &z, scale, chief);
 		a_coarse(a, t, o, &z, &b, &kept);
 		r_put(s + o, kept.s); r_put(m + o, kept.m);
 	}

@@ -29,7 +29,8 @@ static void fill(enum kind kind)
 	seed = 1 + kind;
 	for (int j = 0; j < COLS; j++) {
 		float b = bell();
-		imp[j] = kind == HOLES && j/32 % 3 == 0 ? 0 : kind == HALF_DEAD ? (float)(j % 2) : b*b*b*b + 0.01f;
+		imp[j] = kind == HOLES && j/32 % 3 == 0 ? 0 : kind == HALF_DEAD ? (float)(j % 2) :
+			kind == TIES && j % 64 == 37 ? 1e5f : b*b*b*b + 0.01f;
 	}
 	for (int i = 0; i < N; i++) {
 		float v = bell()*0.03f, u = bell();
@@ -187,19 +188,24 @@ static void errors_stay_small(void **state)
 		}
 }
 
-/* What a search leaves of x: the squared error, weighted if there are importances, as a share of the whole. */
-static double share_left_by(uint32_t type, const float *importance, int effort)
+/* What has been lost of x in `back`: the squared error, weighted if there are importances, as a share of the whole. */
+static float back[N];
+static double share_of(const float *importance)
 {
-	static float back[N];
 	double err = 0, norm = 0;
-	encode(quant_enc_table, type, importance, effort, got);
-	quant_decode(type, got, back, N);
 	for (int i = 0; i < N; i++) {
 		double d = (double)back[i] - x[i], w = importance ? importance[i % COLS] : 1;
 		err += w*d*d;
 		norm += w*x[i]*x[i];
 	}
 	return err/norm;
+}
+/* What a search leaves of x. */
+static double share_left_by(uint32_t type, const float *importance, int effort)
+{
+	encode(quant_enc_table, type, importance, effort, got);
+	quant_decode(type, got, back, N);
+	return share_of(importance);
 }
 static double share_left(uint32_t type, const float *importance)
 {
@@ -263,6 +269,29 @@ static void a_column_that_counts_alone_spoils_no_other(void **state)
 		}
 }
 
+/* Blocks with a scale and a min of their own meet such a column, and fit the others as well as without it. */
+static void beside_a_column_that_counts_alone_the_others_are_fitted(void **state)
+{
+	static const struct { uint32_t type; double limit; } types[] = {
+		{ GGU_TYPE_Q4_1, 0.0055 }, { GGU_TYPE_Q5_1, 0.0013 }
+	};
+	float heavy[COLS], rest[COLS];
+	(void)state;
+	for (int k = 0; k < 2*32; k++) {
+		double met, left;
+		fill(SMOOTH);
+		for (int j = 0; j < COLS; j++) {
+			heavy[j] = j % 32 == k/2 ? 1e6f : 1;
+			rest[j] = j % 32 == k/2 ? 0 : 1;
+		}
+		met = share_left(types[k % 2].type, heavy);
+		left = share_of(rest);
+		if (!(met < 1e-6 && left <= types[k % 2].limit))
+			fail_msg("%s, column %d: %g and %g are left", ggu_type_info(types[k % 2].type)->name, k/2,
+				met, left);
+	}
+}
+
 /* Weights a hundred thousand times smaller than usual, so that the super-block's scale is among the smallest numbers of
  * f16 or below: the sub-blocks' scales make up for it. */
 static void tiny_weights_keep_their_size(void **state)
@@ -317,7 +346,6 @@ static void coarse_scales_are_chosen_by_what_they_leave(void **state)
 /* The largest float everywhere: no scale may be chosen whose levels leave the range of a float. */
 static void the_greatest_stay_finite(void **state)
 {
-	static float back[N];
 	(void)state;
 	for (int i = 0; i < N; i++) x[i] = i % 3 ? FLT_MAX : -FLT_MAX;
 	for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
@@ -338,7 +366,7 @@ static void the_greatest_stay_finite(void **state)
  * parts is tried: UndefinedBehaviorSanitizer sees whether the products fit. */
 static void far_mins_are_not_multiplied_past_their_range(void **state)
 {
-	float v[256], back[256];
+	float v[256];
 	unsigned char b[144];
 	(void)state;
 	for (int i = 0; i < 256; i++) v[i] = (i < 32 ? 61.0f : 61*0x1p-24f) + (i % 2 ? 945*0x1p-18f : 0);
@@ -476,6 +504,7 @@ int main(void)
 		cmocka_unit_test(few_levels_are_kept),
 		cmocka_unit_test(a_huge_weight_keeps_the_min_in_range),
 		cmocka_unit_test(a_column_that_counts_alone_spoils_no_other),
+		cmocka_unit_test(beside_a_column_that_counts_alone_the_others_are_fitted),
 		cmocka_unit_test(tiny_weights_keep_their_size),
 		cmocka_unit_test(coarse_scales_are_chosen_by_what_they_leave),
 		cmocka_unit_test(the_greatest_stay_finite),
