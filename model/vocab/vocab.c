@@ -345,6 +345,7 @@ static enum ggu_status load(struct vocab *v, struct vocab_files *f, struct ggu_e
 		TRY(vocab_find_pre(v, f->hints ? f->hints->pre : NULL, &pre, err));
 		v->pre = pre;
 	}
+	vocab_deny_around(v, f);
 	return GGU_OK;
 }
 

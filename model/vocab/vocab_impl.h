@@ -121,6 +121,10 @@ enum ggu_status vocab_take_tables(struct vocab *v, json_t *normalizer, int depth
 enum ggu_status vocab_load_templates(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* Special tokens, add_*_token and chat templates as llama.cpp's converter finds them. */
 enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
+/* Denies what readers take for granted: EOS with SentencePiece's unigrams, BOS with its BPE and with some
+ * pre-tokenizers. With a tokenizer.json, transformers adds only what its post-processor says, unless a class of its own
+ * knows better. */
+void vocab_deny_around(struct vocab *v, const struct vocab_files *f);
 /* The list of all control tokens, as special ones, and of all user-defined tokens. NULL: out of memory. */
 json_t *vocab_added_by_type(const struct vocab *v);
 /* 10 for the token "<0x0A>"; -1: not a token of that form. */
@@ -140,6 +144,8 @@ enum ggu_status vocab_find_pre(const struct vocab *v, const char *prefer, const 
 enum ggu_status vocab_guess_pre(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* Makes the pipeline of a BPE vocabulary from tokenizer.ggml.pre, for a GGUF that has none. */
 enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct ggu_error *err);
+/* Does llama.cpp put BOS in front of a text if a file with this name, maybe NULL, does not say? */
+bool vocab_pre_adds_bos(const char *pre);
 
 static inline const char *vocab_json_str(const json_t *o, const char *key)
 {

@@ -229,7 +229,8 @@ enum ggu_status vocab_from_meta(struct vocab **out, const struct ggu_meta *m, st
 	return s;
 }
 
-/* Unless the file says otherwise, a SentencePiece vocabulary puts BOS in front, as in llama.cpp, and others do not. */
+/* Unless the file says otherwise, a SentencePiece vocabulary puts BOS in front, as in llama.cpp, and of the others
+ * those with some pre-tokenizers (vocab_pipeline_from_pre). */
 bool vocab_add_bos(const struct vocab *v)
 {
 	return v->add[VOCAB_BOS] >= 0 ? v->add[VOCAB_BOS] : !strcmp(v->model, "llama") && vocab_bos(v) >= 0;

@@ -5,7 +5,7 @@
  * name in the table below whose patterns are those of tokenizer.json. A tokenizer found by neither gets no name; our
  * own programs do not need one, since gguf-utils.tokenizer carries the trees.
  *
- * Understood: the table gives the patterns for a GGUF that has only the name. Facts of llama-vocab.cpp, 2026-08, in the
+ * Understood: the table gives the patterns for a GGUF that has only the name. Facts of llama-vocab.cpp, 2026-11, in the
  * tokenizers' own regular expressions. */
 #include <nettle/sha2.h>
 #include <stdio.h>
@@ -25,50 +25,89 @@
 #define PUNCTUATION "[\\p{P}$+<=>^~|`]+"
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define BLOOM " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+"
 #define O200K_TAIL "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define TEKKEN "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*|\\p{N}" O200K_TAIL
-#define O200K "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" CONTRACTIONS \
-	"?|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" CONTRACTIONS "?|\\p{N}{1,3}" O200K_TAIL
+#define O200K_WORDS "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" CONTRACTIONS \
+	"?|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" CONTRACTIONS "?"
+#define O200K O200K_WORDS "|\\p{N}{1,3}" O200K_TAIL
+#define DEEPSEEK3 "\\p{N}{1,3}", \
+	"[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+", \
+	"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|" \
+	" ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
 
 enum { MAX_SPLITS = 6 };
+/* BOS: in front of a text, if a file does not say whether */
+enum { IGNORE_MERGES = 1, NFC = 2, BOS = 4 };
 /* In order of search. Splits are isolated; NULL ends them. "stablelm" is what files of 2024 call stablelm2. */
-static const struct shape { const char *name, *split[MAX_SPLITS]; bool ignore_merges, nfc; } shapes[] = {
-	{ "llama-bpe", { LLAMA3 }, true, false },
-	{ "llama3", { LLAMA3 }, true, false },
-	{ "llama-v3", { LLAMA3 }, true, false },
-	{ "dbrx", { LLAMA3 }, false, false },
-	{ "smaug-bpe", { LLAMA3 }, false, false },
-	{ "falcon3", { LLAMA3 }, true, false },
-	{ "chatglm-bpe", { LLAMA3 }, false, false },
-	{ "glm4", { LLAMA3 }, false, false },
-	{ "qwen2", { QWEN2 }, false, true },
-	{ "stablelm2", { QWEN2 }, false, true },
-	{ "stablelm", { QWEN2 }, false, true },
-	{ "deepseek-r1-qwen", { QWEN2 }, false, true },
-	{ "hunyuan", { QWEN2 }, false, false },
-	{ "gpt-2", { GPT2 }, false, false },
-	{ "phi-2", { GPT2 }, false, false },
-	{ "mpt", { GPT2 }, false, false },
-	{ "olmo", { GPT2 }, false, false },
-	{ "jais", { GPT2 }, false, false },
-	{ "roberta-bpe", { GPT2 }, false, false },
-	{ "gpt-neox", { GPT2 }, false, true },
-	{ "modern-bert", { GPT2 }, false, true },
-	{ "default", { GPT2 }, false, false },
-	{ "tekken", { TEKKEN }, true, false },
-	{ "gpt-4o", { O200K }, false, false },
-	{ "starcoder", { "\\p{N}", GPT2 }, false, false },
-	{ "refact", { "\\p{N}", GPT2 }, false, false },
-	{ "command-r", { "\\p{N}", GPT2 }, false, false },
-	{ "smollm", { "\\p{N}", GPT2 }, false, false },
-	{ "codeshell", { "\\p{N}", GPT2 }, false, false },
-	{ "exaone", { "\\p{N}", GPT2 }, false, false },
-	{ "minerva-7b", { "\\p{N}", GPT2 }, false, false },
-	{ "falcon", { PUNCTUATION, GPT2, "[0-9][0-9][0-9]" }, false, false },
-	{ "falcon-h1", { PUNCTUATION, GPT2, "[0-9]" }, false, false },
-	{ "bloom", {
-		" ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+"
-	}, false, false },
+static const struct shape { const char *name, *split[MAX_SPLITS]; unsigned flags; } shapes[] = {
+	{ "llama-bpe", { LLAMA3 }, IGNORE_MERGES | BOS },
+	{ "llama3", { LLAMA3 }, IGNORE_MERGES | BOS },
+	{ "llama-v3", { LLAMA3 }, IGNORE_MERGES | BOS },
+	{ "dbrx", { LLAMA3 } },
+	{ "smaug-bpe", { LLAMA3 } },
+	{ "falcon3", { LLAMA3 }, IGNORE_MERGES | BOS },
+	{ "pixtral", { LLAMA3 }, IGNORE_MERGES | BOS },
+	{ "midm-2.0", { LLAMA3 }, IGNORE_MERGES | BOS },
+	{ "chatglm-bpe", { LLAMA3 } },
+	{ "glm4", { LLAMA3 } },
+	{ "qwen2", { QWEN2 }, NFC },
+	{ "stablelm2", { QWEN2 }, NFC },
+	{ "stablelm", { QWEN2 }, NFC },
+	{ "deepseek-r1-qwen", { QWEN2 }, NFC },
+	{ "hunyuan", { QWEN2 } },
+	{ "megrez", { QWEN2 } },
+	{ "kormo", { QWEN2 } },
+	{ "f2llmv2", { QWEN2 }, NFC },
+	{ "seed-coder", {
+		CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\\r\\n]+"
+			"|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+	} },
+	{ "minicpm5", {
+		"\\p{N}{1,3}",
+		CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+" CL100K_TAIL
+	}, IGNORE_MERGES },
+	{ "ufakzeka", { "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" CL100K_TAIL } },
+	{ "gpt-2", { GPT2 } },
+	{ "phi-2", { GPT2 } },
+	{ "mpt", { GPT2 } },
+	{ "olmo", { GPT2 } },
+	{ "jais", { GPT2 } },
+	{ "gigachat", { GPT2 } },
+	{ "a.x-4.0", { GPT2 } },
+	{ "mellum", { GPT2 } },
+	{ "trillion", { GPT2 } },
+	{ "granite-docling", { GPT2 } },
+	{ "roberta-bpe", { GPT2 } },
+	{ "gpt-neox", { GPT2 }, NFC },
+	{ "modern-bert", { GPT2 }, NFC },
+	{ "default", { GPT2 } },
+	{ "tekken", { TEKKEN }, IGNORE_MERGES | BOS },
+	{ "gpt-4o", { O200K } },
+	{ "kanana2", { O200K } },
+	{ "tiny_aya", { "\\d{1,3}(?=(?:\\d{3})*\\b)", O200K } },
+	{ "youtu", {
+		"[\xea\xb0\x80-\xed\x9e\xa3\xe3\x84\xb1-\xe3\x86\x8e]+|"
+			"[\xef\xbc\x81\xe2\x80\xa6\xe2\x80\x9c\xe2\x80\x9d\xe2\x80\x98\xe2\x80\x99\xe2\x80\x94"
+			"\xef\xbc\x9a\xef\xbc\x9b\xef\xbc\x8c\xe3\x80\x81-\xe3\x80\xbf\xef\xb8\xb0-\xef\xb9\x8f]+|"
+			"[\xe3\x84\x85-\xe3\x84\xaf]+|"
+			"[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+",
+		O200K_WORDS "|\\p{N}" O200K_TAIL
+	}, IGNORE_MERGES },
+	{ "starcoder", { "\\p{N}", GPT2 } },
+	{ "refact", { "\\p{N}", GPT2 } },
+	{ "command-r", { "\\p{N}", GPT2 } },
+	{ "smollm", { "\\p{N}", GPT2 } },
+	{ "codeshell", { "\\p{N}", GPT2 } },
+	{ "exaone", { "\\p{N}", GPT2 } },
+	{ "minerva-7b", { "\\p{N}", GPT2 } },
+	{ "mellum2", { "\\p{N}", GPT2 } },
+	{ "falcon", { PUNCTUATION, GPT2, "[0-9][0-9][0-9]" } },
+	{ "falcon-h1", { PUNCTUATION, GPT2, "[0-9]" }, BOS },
+	{ "bloom", { BLOOM } },
+	{ "poro-chat", { BLOOM } },
+	{ "gpt3-finnish", { BLOOM } },
+	{ "viking", { BLOOM, "\\p{N}" } },
 	{ "deepseek-llm", {
 		"[\r\n]",
 		"\\s?[A-Za-z\xc2\xb5\xc3\x80-\xc3\x96\xc3\x98-\xc3\xb6\xc3\xb8-\xc6\xba\xc6\xbc-\xc6\xbf"
@@ -87,21 +126,16 @@ static const struct shape { const char *name, *split[MAX_SPLITS]; bool ignore_me
 		"\\s+$",
 		"[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+",
 		"\\p{N}+"
-	}, false, false },
+	} },
 	{ "deepseek-coder", {
 		"[\r\n]",
 		"\\s?\\p{L}+",
 		"\\s?\\p{P}+",
 		"[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+",
 		"\\p{N}"
-	}, false, false },
-	{ "deepseek-v3", {
-		"\\p{N}{1,3}",
-		"[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+",
-		"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
-			"[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|"
-			"\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
-	}, false, false },
+	} },
+	{ "deepseek-v3", { DEEPSEEK3 } },
+	{ "joyai-llm", { DEEPSEEK3 } },
 };
 enum { N_SHAPES = sizeof shapes/sizeof *shapes };
 
@@ -170,7 +204,7 @@ static const char *by_shape(const struct vocab *v, const char *prefer)
 {
 	const char *list[8], *found = NULL;
 	size_t n = 0;
-	bool ignore = vocab_json_true(json_object_get(v->pipeline, "model"), "ignore_merges");
+	unsigned ignore = vocab_json_true(json_object_get(v->pipeline, "model"), "ignore_merges") ? IGNORE_MERGES : 0;
 	if (!patterns(json_object_get(v->pipeline, "pre_tokenizer"), list, &n, 8, 0)) return NULL;
 	for (int strict = 1; strict >= 0 && !found; strict--)
 		for (size_t i = 0; i < N_SHAPES; i++) {
@@ -178,7 +212,7 @@ static const char *by_shape(const struct vocab *v, const char *prefer)
 			while (k < n && k < MAX_SPLITS && shapes[i].split[k] && !strcmp(shapes[i].split[k], list[k]))
 				k++;
 			if (k < n || (k < MAX_SPLITS && shapes[i].split[k]) ||
-				(strict && shapes[i].ignore_merges != ignore))
+				(strict && (shapes[i].flags & IGNORE_MERGES) != ignore))
 				continue;
 			if (!found || (prefer && !strcmp(prefer, shapes[i].name))) found = shapes[i].name;
 		}
@@ -206,11 +240,11 @@ static void take_shape(struct vocab *v, const struct shape *s)
 		"use_regex", 0));
 	json_object_set_new(v->pipeline, "pre_tokenizer",
 		json_pack("{s:s,s:o}", "type", "Sequence", "pretokenizers", steps));
-	if (s->nfc) json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s}", "type", "NFC"));
+	if (s->flags & NFC) json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s}", "type", "NFC"));
 	else json_object_del(v->pipeline, "normalizer");
 	json_object_set_new(v->pipeline, "decoder", json_pack("{s:s}", "type", "ByteLevel"));
 	json_object_set_new(v->pipeline, "model", json_pack("{s:s,s:s,s:b}", "type", "BPE", "order", "merges",
-		"ignore_merges", s->ignore_merges));
+		"ignore_merges", !!(s->flags & IGNORE_MERGES)));
 }
 
 static const struct shape *shape_named(const char *name)
@@ -227,7 +261,7 @@ static bool was_before(size_t i)
 		size_t n = 0;
 		while (n < MAX_SPLITS && same_text(s->split[n], shapes[k].split[n])) n++;
 		if ((n == MAX_SPLITS || (!s->split[n] && !shapes[k].split[n])) &&
-			s->ignore_merges == shapes[k].ignore_merges && s->nfc == shapes[k].nfc)
+			!((s->flags ^ shapes[k].flags) & (IGNORE_MERGES | NFC)))
 			return true;
 	}
 	return false;
@@ -249,6 +283,12 @@ enum ggu_status vocab_guess_pre(struct vocab *v, const struct vocab_files *f, st
 	return GGU_OK;
 }
 
+bool vocab_pre_adds_bos(const char *pre)
+{
+	const struct shape *s = pre ? shape_named(pre) : NULL;
+	return s && s->flags & BOS;
+}
+
 enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct ggu_error *err)
 {
 	const struct shape *s = shape_named(pre);
@@ -257,5 +297,6 @@ enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct
 			"pre-tokenizer '%.60s' is not supported", pre);
 	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
 	take_shape(v, s);
+	if (vocab_pre_adds_bos(pre) && v->add[VOCAB_BOS] < 0) v->add[VOCAB_BOS] = 1;
 	return GGU_OK;
 }

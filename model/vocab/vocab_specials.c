@@ -228,15 +228,14 @@ static bool adds_at(const json_t *p, bool behind, int depth)
 	return n && special_id_of(json_array_get(single, behind ? n - 1 : 0));
 }
 
-/* Readers take BOS for granted with SentencePiece's BPE, and EOS with its unigrams (vocab_add_bos). With a
- * tokenizer.json, transformers adds only what its post-processor says, unless a class of its own knows better. */
-static void deny_around(struct vocab *v, const struct vocab_files *f)
+void vocab_deny_around(struct vocab *v, const struct vocab_files *f)
 {
 	static const char *const general[] = { "PreTrainedTokenizerFast", "TokenizersBackend" };
 	const char *class = vocab_json_str(f->config, "tokenizer_class");
 	bool unigram = same(v->model, "t5");
 	enum vocab_special which = unigram ? VOCAB_EOS : VOCAB_BOS;
-	if (!f->tokenizer || (!unigram && !same(v->model, "llama")) || v->add[which] >= 0) return;
+	if (!f->tokenizer || v->add[which] >= 0) return;
+	if (!unigram && !same(v->model, "llama") && !vocab_pre_adds_bos(v->pre)) return;
 	if (class && !same(class, general[0]) && !same(class, general[1])) return;
 	if (!adds_at(json_object_get(f->tokenizer, "post_processor"), unigram, 0)) vocab_set_add(v, which, false);
 }
@@ -275,7 +274,6 @@ enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f
 			vocab_set_add(v, (enum vocab_special)i, json_is_true(add));
 		if (c && t.of[i]) vocab_set_special(v, (enum vocab_special)i, added_id(f, t.of[i]));
 	}
-	deny_around(v, f);
 	for (int i = 0; i <= VOCAB_MASK; i++) {
 		const json_t *id;
 		snprintf(key, sizeof key, "%s_token_id", vocab_special_names[i].name);

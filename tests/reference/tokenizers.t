@@ -109,4 +109,45 @@ g=$SHARED/data/vocab-gguf/ggml-vocab-stablelm2.gguf
 	is "published: stablelm" "$(jq -c '[.test_string]' "$ref/pre-types.json" | gguf-tokenize -m "$g" --json |
 	tr -d '\n' | sed 's/^\[//; s/\]$//; s/,/, /g' | sha256sum | cut -d ' ' -f 1)" \
 		"$(jq -r '.table.stablelm2[0]' "$ref/pre-types.json")"
+
+# Names of pre-tokenizers in a GGUF that has nothing else, with GPT-NeoX's vocabulary: sha256 of the ids that tokenizers
+# 0.23.3 makes with the patterns. (The text left out has a symbol that PCRE's Unicode may not have yet.)
+jq -c '[.texts[].text | select(contains("\uD83D\uDEDC") | not)] + [$pre[0].test_string]' \
+	--slurpfile pre "$ref/pre-types.json" "$ref/texts.json" >"$TMP/texts"
+if ! gguf-convert -q --vocab-only -o "$TMP/neox" "$dirs/gpt-neox-20b" 2>"$TMP/err"; then
+	skip "names of pre-tokenizers" "GPT-NeoX is not among the data"
+else while read -r want names; do
+	for pre in $names; do
+		gguf-edit -q --delete gguf-utils.tokenizer --set "tokenizer.ggml.pre=str:$pre" -o "$TMP/named" \
+			"$TMP/neox"
+		is "pre-tokenizer by name: $pre" "$(gguf-tokenize -m "$TMP/named" --json --no-bos "$TMP/texts" |
+			jq -r 'flatten | map(tostring) | join(" ")' | sha256sum)" "$want  -"
+	done
+done <<-.
+	c2b16c2c04a182ae9ebe33e37759f43b083dcf02bf308fbf859dcff406e863ab pixtral midm-2.0 minicpm5
+	e3f73673b280c8398cd33084bbdb8638e4ea0a163d2b30f9dfd38d7b4445c911 megrez kormo ufakzeka
+	260768ddce05307bf3ad740602bc8f827c169d0334ac6530ff7ae0a4d7cad413 f2llmv2
+	cfbaf2d98e3140faa32d91360858f3e6346488f76d8c2f31b12acc2e3cd281cc seed-coder
+	e9465dbe1d43d4e44841c6bd2c4dd80a6c4f605833d9c0f4df757d3e43df0eb6 gigachat a.x-4.0
+	e9465dbe1d43d4e44841c6bd2c4dd80a6c4f605833d9c0f4df757d3e43df0eb6 mellum trillion granite-docling
+	ebde34d6ffae7f94091f072ff88e264a60a285a6f52d9af49cb7cd3c7f5056b2 mellum2
+	776deb67bb9471af5f4397441ddbd6b07a69a8ad3f67dc655b96848e7c84d836 kanana2
+	3994a7a15b21e60a5fb9e2ca22cbebb29c8c925dc49d0a8856dd69825d3f383b tiny_aya
+	489d5872ac86737d9079a06f8afe13fc87f69599580672f333b9c49ca0abbd8b youtu
+	fe388e94997a452165a66e96c8613781ef58b41567eac5b794991e87f79f1f69 poro-chat gpt3-finnish
+	938e2c6ab5b2ac61b6559da28c5171fef3849eb15dfac5ebe9259a8eaaaec181 viking
+	286e2d32fcb44dcd3e44a0a9c25b2184a57d4b4ce28978965f4860c05535dc96 joyai-llm
+.
+fi
+# which of them put BOS in front if the file does not say, as many files of Llama 3 do not
+for pre in llama-bpe:0 tekken:0 pixtral:0 falcon-h1:0 gpt-4o: qwen2: llama-bpe:0:true llama-bpe::false \
+	qwen2:0:true; do
+	[ -f "$TMP/named" ] || continue
+	says=${pre##*:} begins=${pre#*:} begins=${begins%%:*}
+	case $says in true|false) say="--set tokenizer.ggml.add_bos_token=bool:$says" ;; *) say= ;; esac
+	# shellcheck disable=SC2086
+	gguf-edit -q --delete gguf-utils.tokenizer --set "tokenizer.ggml.pre=str:${pre%%:*}" \
+		--set tokenizer.ggml.bos_token_id=u32:0 $say -o "$TMP/named" "$TMP/neox"
+	is "BOS in front or not: $pre" "$(printf 'one' | gguf-tokenize -m "$TMP/named")" "${begins:+$begins }531"
+done
 done_testing

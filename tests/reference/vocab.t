@@ -70,6 +70,19 @@ for n in 32064 200064; do
 	is "... is called $want" "$(gguf-info --get general.name "$TMP/v.gguf")" "$want"
 done
 
+# llama.cpp puts BOS in front of a text of Llama 3's if the file does not say; where transformers has none, it says so.
+for p in '.' '.post_processor = null'; do
+	rm -rf "$TMP/dir"
+	mkdir "$TMP/dir"
+	jq 'del(.add_bos_token)' "$SHARED/reference/arch/llama3/tokenizer_config.json" >"$TMP/dir/tokenizer_config.json"
+	cp "$SHARED/reference/arch/llama3/config.json" "$TMP/dir"
+	jq "$p" "$SHARED/reference/arch/llama3/tokenizer.json" >"$TMP/dir/tokenizer.json"
+	gguf-convert -q --vocab-only -o "$TMP/v.gguf" "$TMP/dir"
+	if [ "$p" = . ]; then want=true; else want=false; fi
+	is "Llama 3's vocabulary, $p: BOS is in front" "$(gguf-info --get tokenizer.ggml.add_bos_token "$TMP/v.gguf")" \
+		$want
+done
+
 # Kinds that are not supported are refused by name.
 reason()
 {
