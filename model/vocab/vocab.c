@@ -419,17 +419,23 @@ int32_t vocab_eos(const struct vocab *v)
 	return !strcmp(v->model, "t5") ? special(v, VOCAB_EOS, "t5", 1) : special(v, VOCAB_EOS, "llama", 2);
 }
 
+/* Is <|end|> the end of a channel, as in gpt-oss and Solar Open, and not of the turn? */
+static bool has_channels(const struct vocab *v)
+{
+	return (vocab_find(v, "<|call|>") >= 0 && vocab_find(v, "<|return|>") >= 0) ||
+		(vocab_find(v, "<|calls|>") >= 0 && vocab_find(v, "<|flush|>") >= 0);
+}
 bool vocab_is_end(const struct vocab *v, int32_t id)
 {
 	/* texts that end a turn in the models that llama.cpp knows */
 	static const char *const ends[] = { "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<turn|>",
-		"<|endoftext|>",
-		"<|eom_id|>", "<EOT>", "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|call|>", "</s>", "<eos>",
-			("<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>") };
-	if (id < 0 || (size_t)id >= v->n) return false;
-	if (id == vocab_eos(v) || id == v->special[VOCAB_EOT] || id == v->special[VOCAB_EOM]) return true;
-	if (v->types[id] != VOCAB_CONTROL) return false;
+		"<|endoftext|>", "<|end_of_text|>", "<end_of_utterance>", "<|flush|>", "<|calls|>", "_<EOT>", "[EOT]",
+		"[EOS]", "<|eom_id|>", "<EOT>", "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|call|>", "</s>", "<eos>",
+		("<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>") };
+	const struct ggu_str t = vocab_token(v, id);
+	if (text_is(t.p, t.n, "<|end|>") && has_channels(v)) return false;
+	if (id >= 0 && (id == vocab_eos(v) || id == v->special[VOCAB_EOT] || id == v->special[VOCAB_EOM])) return true;
 	for (size_t i = 0; i < sizeof ends/sizeof *ends; i++)
-		if (text_is(v->tokens[id].p, v->tokens[id].n, ends[i])) return true;
+		if (text_is(t.p, t.n, ends[i])) return v->types[id] == VOCAB_CONTROL;
 	return false;
 }

@@ -420,6 +420,40 @@ static void neighbours_of_what_is_no_token_merge(void **state)
 	vocab_free(v);
 }
 
+/* A text ends with a control token that llama.cpp knows by name, and with <|end|> unless that ends one of the channels
+ * of gpt-oss, which the tokens beside it tell. */
+static void ends_are_known_by_name(void **state)
+{
+	static const struct { const char *token[3]; bool ends[3]; } cases[] = {
+		{ { "<|eot_id|>", "<|end_of_text|>", "a" }, { true, true, false } },
+		{ { "<|end|>", "<|call|>", "a" }, { true, true, false } },
+		{ { "<|end|>", "<|call|>", "<|return|>" }, { false, true, true } },
+		{ { "<|calls|>", "<|end|>", "<|flush|>" }, { true, false, true } },
+	};
+	(void)state;
+	for (size_t i = 0; i < 2*sizeof cases/sizeof *cases; i++) {
+		const bool control = i%2;
+		struct ggu_meta *m = ggu_meta_new();
+		struct ggu_str token[3];
+		struct ggu_error err;
+		struct vocab *v;
+		int32_t types[3];
+		for (int k = 0; k < 3; k++) {
+			token[k] = (struct ggu_str){ cases[i/2].token[k], strlen(cases[i/2].token[k]) };
+			types[k] = control ? VOCAB_CONTROL : VOCAB_NORMAL;
+		}
+		set_text(m, "tokenizer.ggml.model", "gpt2");
+		set_text(m, "tokenizer.ggml.pre", "gpt-4o");
+		ggu_meta_set_strs(m, "tokenizer.ggml.tokens", token, 3);
+		ggu_meta_set_array(m, "tokenizer.ggml.token_type", GGU_I32, types, 3);
+		ggu_meta_set_strs(m, "tokenizer.ggml.merges", NULL, 0);
+		assert_int_equal(vocab_from_meta(&v, m, &err), GGU_OK);
+		for (int k = 0; k < 3; k++) assert_int_equal(vocab_is_end(v, k), control && cases[i/2].ends[k]);
+		vocab_free(v);
+		ggu_meta_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +462,7 @@ int main(void)
 		cmocka_unit_test(hostile_spm), cmocka_unit_test(blanks_behind_words_are_refused),
 		cmocka_unit_test(known_words_part_unknown_ones),
 			cmocka_unit_test(neighbours_of_what_is_no_token_merge),
+		cmocka_unit_test(ends_are_known_by_name),
 	};
 	int bad;
 	if (!mkdtemp(dir)) return 1;
