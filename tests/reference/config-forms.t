@@ -314,6 +314,12 @@ refused modernbert layer_types '.layer_types = [range(.num_hidden_layers) | "ful
 refused llama rope_parameters.rope_type \
 	'.rope_parameters = {rope_type: "default"} | .rope_scaling = {type: "linear", factor: 2.0}'
 refused llama-linear-bias rope_parameters.factor '.rope_parameters = .rope_scaling + {factor: 3.0}'
+given modernbert '.hidden_activation = "silu"'
+ok "modernbert: SwiGLU in place of GeGLU" gguf-convert -q -t f32 -o "$TMP/got" "$TMP/m"
+jq -r '.sequences[] | map(tostring) | join(" ")' "$SHARED/reference/arch/modernbert/expected/tokens.json" |
+	gguf-logits -q -m "$TMP/got" -o "$TMP/rows"
+is "... the ends of its rows, as transformers 5.24 has them" "$(od -A n -t f4 -w4 "$TMP/rows" | sed -n '1,2p; $p' |
+	awk '{ printf "%.4f ", $1 }')" "-1.0371 0.6009 -0.2271 "
 given dbrx 'del(.attn_config.clip_qkv)'
 ok "dbrx: q, k and v that are not clamped" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... which the file says, as llama.cpp wants to be told" "$(gguf-info --get dbrx.attention.clamp_kqv "$TMP/got")" 0

@@ -130,6 +130,15 @@ for name in gemma2.46 gemma3.62; do
 		--delete "$a.attention.scale"
 done
 
+alike modernbert "GELU, which is not said" --delete modern-bert.hidden_activation
+# of all layers that have a window, none is left with another base
+for base in 10000 500; do
+	meaning gemma2 --set gemma2.attention.sliding_window_pattern=u32:1000 --set gemma2.rope.freq_base=f32:500
+	alike gemma2 "the base of layers with a window, where the others have $base" \
+		--set gemma2.rope.freq_base=f32:$base --set gemma2.rope.freq_base_swa=f32:500 \
+		--set gemma2.attention.sliding_window_pattern=u32:1000
+done
+
 # layers and experts
 n=$(jq .num_hidden_layers "$SHARED/reference/arch/deepseek_v2/config.json")
 alike deepseek_v2 "a layer that predicts further on, which the number of layers counts" \
@@ -138,6 +147,10 @@ alike deepseek_v3 "experts chosen by sigmoids, which only their bias tells" --de
 alike deepseek_v2 "experts chosen by softmax, which nothing tells" --delete deepseek2.expert_gating_func
 alike ernie4_5_moe "the number of experts for every token left out" --delete ernie4_5-moe.expert_shared_count
 refused mamba ssm.dt_b_c_rms --set mamba.ssm.dt_b_c_rms=bool:true
+refused modernbert hidden_activation --set modern-bert.hidden_activation=str:relu
+refused modernbert rope.dimension_count --set modern-bert.rope.dimension_count=u32:8
+refused modernbert attention.head_count_kv --set modern-bert.attention.head_count_kv=u32:1
+refused deepseek_v2 rope.scaling.attn_factor --set deepseek2.rope.scaling.attn_factor=f32:1.5
 refused qwen2 attention.causal --set qwen2.attention.causal=bool:false
 
 # tensors: DeepSeek with keys and values of the latent vector in one, as files of before April 2025 have them
