@@ -454,6 +454,45 @@ static void ends_are_known_by_name(void **state)
 	}
 }
 
+/* tokenizer.ggml.pre alone: DeepSeek LLM takes the last of several blanks as a part of the word behind them, whichever
+ * script with capitals the word is of. A merge of two blanks shows that the second was not with the first. */
+static void letters_of_deepseek_llm(void **state)
+{
+	static const char *const tokens[] = { "\xc4\xa0", "\xc4\xa0\xc4\xa0", "\xc3\xaf", "\xc2\xbc", "\xc2\xa1",
+		"\xc3\xa2", "\xc4\xa6", "\xc4\xa4", "\xc3\xb0", "\xc4\xb2", "\xc4\xa2", "z", "\xc2\xa2" };
+	static const struct { const char *text; size_t n; int32_t want[6]; } cases[] = {
+		{ "  z", 3, { 0, 0, 11 } },
+		{ "  \xef\xbc\xa1", 5, { 0, 0, 2, 3, 4 } },             /* full width A */
+		{ "  \xe2\x84\x82", 5, { 0, 0, 5, 6, 7 } },             /* double-struck C */
+		{ "  \xf0\x90\x90\x80", 6, { 0, 0, 8, 9, 9, 10 } },     /* Deseret */
+		{ "  \xe2\x82\xa2", 4, { 1, 5, 7, 12 } },               /* a currency sign is no letter */
+	};
+	enum { N_TOKENS = sizeof tokens/sizeof *tokens };
+	struct ggu_str list[N_TOKENS], merge = { "\xc4\xa0 \xc4\xa0", 5 };
+	struct ggu_meta *m = ggu_meta_new();
+	struct vocab *v;
+	struct tokenizer *t;
+	(void)state;
+	for (int i = 0; i < N_TOKENS; i++) list[i] = (struct ggu_str){ tokens[i], strlen(tokens[i]) };
+	set_text(m, "tokenizer.ggml.model", "gpt2");
+	set_text(m, "tokenizer.ggml.pre", "deepseek-llm");
+	ggu_meta_set_strs(m, "tokenizer.ggml.tokens", list, N_TOKENS);
+	ggu_meta_set_strs(m, "tokenizer.ggml.merges", &merge, 1);
+	assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
+	ggu_meta_free(m);
+	assert_int_equal(tokenizer_new(&t, v, NULL), GGU_OK);
+	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
+		int32_t *ids = NULL;
+		size_t n = 0;
+		assert_int_equal(tokenizer_encode(t, cases[i].text, strlen(cases[i].text), 0, &ids, &n, NULL), GGU_OK);
+		assert_int_equal(n, cases[i].n);
+		assert_memory_equal(ids, cases[i].want, n*sizeof *ids);
+		free(ids);
+	}
+	tokenizer_free(t);
+	vocab_free(v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,6 +502,7 @@ int main(void)
 		cmocka_unit_test(known_words_part_unknown_ones),
 			cmocka_unit_test(neighbours_of_what_is_no_token_merge),
 		cmocka_unit_test(ends_are_known_by_name),
+		cmocka_unit_test(letters_of_deepseek_llm),
 	};
 	int bad;
 	if (!mkdtemp(dir)) return 1;
