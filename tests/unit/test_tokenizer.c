@@ -493,6 +493,33 @@ static void letters_of_deepseek_llm(void **state)
 	vocab_free(v);
 }
 
+/* Where its types are all that a GGUF file says of its tokens, the unknown token's text is that token, as in llama.cpp.
+ * Without special tokens it is characters, which the vocabulary lacks, and these become one. */
+static void unknown_token_by_its_text(void **state)
+{
+	static const int32_t want[4] = { 4, 0, 0, 5 };
+	struct ggu_meta *m = spm_meta();
+	struct vocab *v;
+	struct tokenizer *t;
+	(void)state;
+	ggu_meta_set_bool(m, "tokenizer.ggml.add_space_prefix", false);
+	assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
+	ggu_meta_free(m);
+	assert_int_equal(tokenizer_new(&t, v, NULL), GGU_OK);
+	for (int plain = 0; plain < 2; plain++) {
+		int32_t *ids = NULL;
+		size_t n = 0;
+		assert_int_equal(tokenizer_encode(t, "a<unk><unk>b", 12, plain ? 0 : TOKENIZE_SPECIAL, &ids, &n, NULL),
+			GGU_OK);
+		assert_int_equal(n, 4 - plain);
+		assert_memory_equal(ids, want, 2*sizeof *ids);
+		assert_memory_equal(ids + 2, want + 2 + plain, (2 - plain)*sizeof *ids);
+		free(ids);
+	}
+	tokenizer_free(t);
+	vocab_free(v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -502,7 +529,7 @@ int main(void)
 		cmocka_unit_test(known_words_part_unknown_ones),
 			cmocka_unit_test(neighbours_of_what_is_no_token_merge),
 		cmocka_unit_test(ends_are_known_by_name),
-		cmocka_unit_test(letters_of_deepseek_llm),
+		cmocka_unit_test(letters_of_deepseek_llm), cmocka_unit_test(unknown_token_by_its_text),
 	};
 	int bad;
 	if (!mkdtemp(dir)) return 1;
