@@ -114,6 +114,8 @@ enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files 
 enum ggu_status vocab_load_wordpiece(struct vocab *v, const struct vocab_files *f, struct ggu_error *err);
 /* Sets the pipeline of a WordPiece vocabulary to BERT's. */
 void vocab_bert_pipeline(struct vocab *v, bool lowercase);
+/* ... and what it has around a text. */
+void vocab_bert_around(struct vocab *v, int64_t cls, int64_t sep);
 /* Makes the pipeline of a tokenizer.json's trees and of `model`, which is taken over; then vocab_take_tables. */
 enum ggu_status vocab_take_pipeline(struct vocab *v, const json_t *t, json_t *model, struct ggu_error *err);
 /* Moves the normalizer's table, in base64 there, from the pipeline to charsmap. */

@@ -157,6 +157,20 @@ static void spm_pipeline(struct vocab *v)
 	vocab_spm_pipeline(v, &r);
 }
 
+/* BERT's pipeline from tokenizer.ggml.*: [CLS] and [SEP] are around each text, as in llama.cpp, with its ids unless the
+ * file has others. It may call the former BOS. */
+static void bert_pipeline(struct vocab *v, const struct ggu_meta *m)
+{
+	int64_t cls = 101, sep = 102;
+	bool lowercase = true;
+	ggu_meta_bool(m, LOWERCASE, &lowercase);
+	ggu_meta_int(m, "tokenizer.ggml.cls_token_id", &cls);
+	if (v->special[VOCAB_BOS] >= 0) cls = v->special[VOCAB_BOS];
+	if (v->special[VOCAB_SEP] >= 0) sep = v->special[VOCAB_SEP];
+	vocab_bert_pipeline(v, lowercase);
+	vocab_bert_around(v, cls, sep);
+}
+
 static enum ggu_status get_pipeline(struct vocab *v, const struct ggu_meta *m, struct ggu_error *err)
 {
 	struct ggu_str text, pre = { "default", 7 };
@@ -170,9 +184,7 @@ static enum ggu_status get_pipeline(struct vocab *v, const struct ggu_meta *m, s
 			"is not a JSON object");
 	}
 	if (!strcmp(v->model, "bert")) {
-		bool lowercase = true;
-		ggu_meta_bool(m, LOWERCASE, &lowercase);
-		vocab_bert_pipeline(v, lowercase);
+		bert_pipeline(v, m);
 		return GGU_OK;
 	}
 	ggu_meta_str(m, "tokenizer.ggml.pre", &pre);

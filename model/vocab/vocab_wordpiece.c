@@ -59,6 +59,12 @@ void vocab_bert_pipeline(struct vocab *v, bool lowercase)
 			"max_input_chars_per_word", 100));
 }
 
+void vocab_bert_around(struct vocab *v, int64_t cls, int64_t sep)
+{
+	json_object_set_new(v->pipeline, "post_processor", json_pack("{s:s,s:[s,I],s:[s,I]}", "type", "BertProcessing",
+		"sep", usual[SEP], (json_int_t)sep, "cls", usual[CLS], (json_int_t)cls));
+}
+
 static enum ggu_status from_lines(struct vocab *v, const struct vocab_files *f, const char *text, size_t n,
 	json_t *continuing, struct ggu_error *err)
 {
@@ -82,8 +88,7 @@ static enum ggu_status from_lines(struct vocab *v, const struct vocab_files *f, 
 	}
 	vocab_bert_pipeline(v, !json_is_false(lower));
 	if (json_is_false(lower)) v->lowercase = 0;
-	json_object_set_new(v->pipeline, "post_processor", json_pack("{s:s,s:[s,I],s:[s,I]}", "type", "BertProcessing",
-		"sep", usual[SEP], (json_int_t)around[SEP], "cls", usual[CLS], (json_int_t)around[CLS]));
+	vocab_bert_around(v, (int64_t)around[CLS], (int64_t)around[SEP]);
 	return GGU_OK;
 }
 

@@ -486,6 +486,21 @@ jq -nc '{added_tokens: [{id: 1, content: " ", lstrip: true, rstrip: true}], mode
 ok "half a MiB of blanks that take each other in time" \
 	sh -c "ulimit -t 30; gguf-tokenize -m '$TMP/blanks' '$TMP/text' >'$TMP/ids'"
 
+# of WordPiece, a GGUF file of llama.cpp's says which tokens are [CLS] and [SEP], and not that they are added
+bert()          # ARG... of gguf-edit: the ids of "ab c"
+{
+	"$BUILD/tests/cli/tool_mkgguf" general.architecture=bert tokenizer.ggml.model=bert |
+		gguf-edit --set 'tokenizer.ggml.tokens=str[]:["[UNK]", "[CLS]", "[SEP]", "▁a", "b", "▁c"]' \
+			--set 'tokenizer.ggml.token_type=i32[]:[3, 3, 3, 1, 1, 1]' "$@" -o "$TMP/bert.gguf"
+	printf 'ab c' | gguf-tokenize -m "$TMP/bert.gguf"
+}
+is "[CLS] and [SEP] are around a text" \
+	"$(bert --set tokenizer.ggml.cls_token_id=u32:1 --set tokenizer.ggml.seperator_token_id=u32:2)" "1 3 4 5 2"
+is "... also by the name of BOS" \
+	"$(bert --set tokenizer.ggml.bos_token_id=u32:1 --set tokenizer.ggml.seperator_token_id=u32:2)" "1 3 4 5 2"
+is "... unless nothing shall be added" "$(printf 'ab c' | gguf-tokenize -m "$TMP/bert.gguf" --no-bos)" "3 4 5"
+is "... or there are none with their usual ids" "$(bert)" "3 4 5"
+
 gguf-convert -q "$M" | gguf-split -q --max-tensors 20 -o "$TMP/shard"
 cp -r "$M" "$TMP/model"
 for pair in "shard-00001-of-00003.gguf shard-00002-of-00003.gguf" "model model/tokenizer.model"; do
