@@ -218,14 +218,16 @@ static enum ggu_status say_prefix(struct vocab *v, struct ggu_error *err)
 	return GGU_OK;
 }
 
-/* The kind of tokenizer.json. Old files do not name it: BPE is then what has merges, Unigram what has a list of
- * pieces. */
+/* The kind of tokenizer.json. Old files, such as bert-base-uncased's, do not name it: BPE is then what has merges,
+ * Unigram what has a list of pieces, WordPiece what limits the length of words. */
 static const char *kind_of(const struct vocab_files *f)
 {
 	const json_t *m = json_object_get(f->tokenizer, "model");
 	const char *type = vocab_json_str(m, "type");
 	if (type) return type;
-	return json_object_get(m, "merges") ? "BPE" : json_is_array(json_object_get(m, "vocab")) ? "Unigram" : "";
+	if (json_object_get(m, "merges")) return "BPE";
+	if (json_is_array(json_object_get(m, "vocab"))) return "Unigram";
+	return json_object_get(m, "max_input_chars_per_word") ? "WordPiece" : "";
 }
 static enum ggu_status refuse_kind(const struct vocab_files *f, struct ggu_error *err)
 {

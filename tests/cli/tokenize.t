@@ -431,6 +431,11 @@ ids "words that are special tokens or look like the rest of a word" '{"pre_token
 	"###": 6}}}' \
 	'["13 1 a13","##a a##a","\u2581a ###3"]' '[[1,2,1,0],[4,3,6,6,4],[0,6,2]]'
 
+# as old versions of tokenizers wrote it, such as that of bert-base-uncased
+ids "WordPiece that does not say so" '{"pre_tokenizer": {"type": "WhitespaceSplit"}, "model": {"unk_token": "?",
+	"continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": {"?": 0, "a": 1, "##b": 2}}}' \
+	'["ab a b"]' '[[1,2,1,0]]'
+
 # tokens that only the list of added tokens has: not even a text of theirs becomes one if special tokens are plain text
 added='"added_tokens": [{"id": 3, "content": "ab", "special": true, "normalized": false}]'
 while IFS= read -r row; do
