@@ -373,6 +373,21 @@ static uint64_t n_weights(const struct plan *p)
 	return n;
 }
 
+/* Whoever names the folder of an adapter (LoRA) wants a model that has it. Of the two only the model can be converted,
+ * if the folder has one: transformers would add the adapter to it. */
+static enum ggu_status tell_adapter(const char *dir, const struct convert_options *o, struct ggu_error *err)
+{
+	static const char file[] = "adapter_config.json", advice[] = "merge it into the model and save that";
+	struct ggu_error what;
+	if (!file_exists(dir, file)) return GGU_OK;
+	if (!file_exists(dir, "config.json"))
+		return file_fail(err, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "",
+			"the folder holds an adapter, not a model: %s", advice);
+	file_fail(&what, GGU_ERR_UNSUPPORTED, file, GGU_NO_OFFSET, "", "the adapter is left out: %s", advice);
+	if (o->warn) o->warn(o->warn_ctx, &what);
+	return GGU_OK;
+}
+
 static enum ggu_status load(struct convert *c, const char *dir, const struct convert_options *o, struct ggu_error *err)
 {
 	struct ggu_error card = { 0 }, left_out;
@@ -380,6 +395,7 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	uint32_t file_type = 0;
 	enum ggu_status s = arch_set_new(&c->archs, err);
 	if (!s && o->arch_file) s = arch_set_add_file(c->archs, o->arch_file, err);
+	if (!s && !o->vocab_only) s = tell_adapter(dir, o, err);
 	if (!s) s = config_open(&c->config, dir, c->archs, o->vocab_only, err);
 	if (!s && c->config.root) s = config_check(&c->config, err);
 	if (!s && !o->vocab_only) {

@@ -337,6 +337,15 @@ rm "$TMP/size/tokenizer.model"
 says "more tokens than the embedding has rows" "the tokenizer has 8193 tokens, but the embedding 4093 rows" \
 	gguf-convert -q --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/size"
 
+# an adapter, without its model and beside it
+mkdir "$TMP/adapter"
+echo '{"peft_type": "LORA", "base_model_name_or_path": "wiki-7m"}' >"$TMP/adapter/adapter_config.json"
+says "an adapter alone" "adapter: adapter_config.json: the folder holds an adapter, not a model: merge it" \
+	gguf-convert -o "$TMP/no.gguf" "$TMP/adapter"
+cp "$DATA/wiki-7m"/* "$TMP/adapter"
+ok "a model beside an adapter" gguf-convert -o "$TMP/beside.gguf" "$TMP/adapter"
+is "... has a warning" "$(sed 's/.*adapter: //' "$TMP/.out")" \
+	"adapter_config.json: the adapter is left out: merge it into the model and save that"
 # sampling: values that the metadata's types cannot hold say nothing
 cp -r "$DATA/wiki-7m" "$TMP/sampling"
 echo '{"temperature": 1e300, "top_k": 1099511627776, "top_p": 0.5}' >"$TMP/sampling/generation_config.json"
