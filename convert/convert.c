@@ -373,6 +373,17 @@ static uint64_t n_weights(const struct plan *p)
 	return n;
 }
 
+/* Reports biases that config.json does not ask for: transformers computes without them, llama.cpp with them. */
+static void tell_biases(const struct plan *p, const struct convert_options *o)
+{
+	struct ggu_error what;
+	if (!p->n_denied || !o->warn) return;
+	file_fail(&what, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "",
+		"asks for no %s, which transformers would leave out: %zu such bias%s kept", p->denied, p->n_denied,
+		p->n_denied == 1 ? " is" : "es are");
+	o->warn(o->warn_ctx, &what);
+}
+
 /* Whoever names the folder of an adapter (LoRA) wants a model that has it. Of the two only the model can be converted,
  * if the folder has one: transformers would add the adapter to it. */
 static enum ggu_status tell_adapter(const char *dir, const struct convert_options *o, struct ggu_error *err)
@@ -404,6 +415,7 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 		if (!s && c->config.untied) s = config_check(&c->config, err);
 		if (!s) s = check_values(c, err);
 		if (!s) s = plan_new(&c->plan, &c->config, c->source, err);
+		if (!s) tell_biases(&c->plan, o);
 	}
 	if (!s) s = choose_types(c, o->type, &file_type, err);
 	if (!s && !(c->meta = ggu_meta_new())) s = ggu_no_memory(err);

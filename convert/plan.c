@@ -322,6 +322,7 @@ static enum ggu_status add_entry(struct builder *b, const struct yaml_node *key,
 {
 	const struct yaml_node *bias = yaml_get(e, "bias");
 	bool when, optional, must = false;
+	size_t n;
 	enum ggu_status s;
 	if (e->kind == YAML_SEQUENCE) return add_alternative(b, key, e);
 	s = config_true(b->c, yaml_get(e, "when"), true, &when, b->err);
@@ -330,7 +331,10 @@ static enum ggu_status add_entry(struct builder *b, const struct yaml_node *key,
 	if (s || !when) return s;
 	if (!ends_star(key->text)) return add_tensor(b, key, e, NULL, optional);
 	s = add_tensor(b, key, e, ".weight", optional);
-	return s ? s : add_tensor(b, key, e, ".bias", !must);
+	n = b->p->n;
+	if (!s) s = add_tensor(b, key, e, ".bias", !must);
+	if (!s && bias && !must && n < b->p->n && !b->p->n_denied++) b->p->denied = b->p->v[n].part[0].t->name;
+	return s;
 }
 
 static bool per_layer(const struct yaml_node *key) { return strstr(key->text, "{i}") != NULL; }

@@ -11,10 +11,11 @@
  *
  * {i} in names runs over the layers, {x} in a source over the experts, or as many as `stack: EXPR` says, which are
  * stacked. A name and its source that end in ".*" stand for ".weight" and, if the checkpoint has one, ".bias"; `bias:
- * EXPR` says whether it must. `when: EXPR` and `type: f32` are optional. `drop` has patterns of checkpoint tensors that
- * are not needed ({n}: the number of layers), each with a condition; `copies` has those that are copies of others
- * (copies.h). `strip` and `endings` have prefixes and endings that names may have, and what the description has
- * instead. Any tensor or part of a tensor that is left over is an error. */
+ * EXPR` says whether it must (if not, one that is there is taken, but counted). `when: EXPR` and `type: f32` are
+ * optional. `drop` has patterns of checkpoint tensors that are not needed ({n}: the number of layers), each with a
+ * condition; `copies` has those that are copies of others (copies.h). `strip` and `endings` have prefixes and endings
+ * that names may have, and what the description has instead. Any tensor or part of a tensor that is left over is an
+ * error. */
 #ifndef CONVERT_PLAN_H
 #define CONVERT_PLAN_H
 #include "config.h"
@@ -34,6 +35,7 @@ struct plan_tensor {
 struct plan {
 	const struct checkpoint *source;
 	struct plan_tensor *v; size_t n;
+	size_t n_denied; const char *denied;            /* biases where `bias` says no, and the first, in source */
 	/* reading: a strip of the current tensor */
 	void *strip, *work, *raw; size_t strip_bytes, work_bytes, raw_bytes;
 	size_t tensor, part; uint64_t from, to;         /* elements of the part in strip */

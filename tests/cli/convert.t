@@ -109,6 +109,36 @@ checkpoint "$TMP/m" "$HEAD2" 16441
 says "... and of one that is not" "old.0.ab: stored as an unknown type; weights must be" \
 	gguf-convert --arch-file "$TMP/tiny.yaml" -o "$TMP/no.gguf" "$TMP/m"
 
+# biases that config.json asks for, and does not
+mkdir "$TMP/bias"
+cp "$DATA/wiki-7m/tokenizer.model" "$TMP/bias"
+cat >"$TMP/bias.yaml" <<'END'
+schema: 1
+arch: bias
+classes: {BiasModel: {biased: false}}
+convert:
+  layers: 2
+  tensors:
+    token_embd.weight: emb
+    blk.{i}.a.*: {from: "l.{i}.a.*", type: f32, bias: biased}
+END
+checkpoint "$TMP/bias" "$(tr -d '\n' <<'END'
+{"emb":{"dtype":"F32","shape":[4096,1],"data_offsets":[0,16384]}
+,"l.0.a.weight":{"dtype":"F32","shape":[2],"data_offsets":[16384,16392]}
+,"l.0.a.bias":{"dtype":"F32","shape":[2],"data_offsets":[16392,16400]}
+,"l.1.a.weight":{"dtype":"F32","shape":[2],"data_offsets":[16400,16408]}
+,"l.1.a.bias":{"dtype":"F32","shape":[2],"data_offsets":[16408,16416]}}
+END
+)" 16416
+for biased in true false; do
+	echo '{"architectures": ["BiasModel"], "vocab_size": 4096, "biased": '$biased'}' >"$TMP/bias/config.json"
+	ok "biases: $biased" gguf-convert -t f32 --arch-file "$TMP/bias.yaml" -o "$TMP/$biased.gguf" "$TMP/bias"
+	sed 's/.*bias: //' "$TMP/.out" >"$TMP/$biased.says"
+done
+is "... without a warning if it asks" "$(cat "$TMP/true.says")" ""
+is "... with one if it does not" "$(cat "$TMP/false.says")" "config.json: asks for no l.0.a.bias, which transformers \
+would leave out: 2 such biases are kept"
+same "... the same model in any case" "$TMP/true.gguf" "$TMP/false.gguf"
 # parts that cannot be joined, or of which one is missing
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.e.1.w":{"dtype":"F32"/"l.0.e.1.w":{"dtype":"I32"/')
 checkpoint "$TMP/m" "$HEAD2" 16441
