@@ -335,7 +335,13 @@ enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const st
 	struct ggu_error *err)
 {
 	struct unread u = { c, warn, ctx, err };
+	struct ggu_error what;
 	enum ggu_status s = unread_object(&u, c->text, "", false);
+	if (!s && *c->module && warn) {
+		file_fail(&what, GGU_ERR_UNSUPPORTED, "modules.json", GGU_NO_OFFSET, "",
+			"the module %s is left out: what it makes of a text's row is not in the GGUF", c->module);
+		warn(ctx, &what);
+	}
 	return s || c->text == c->root ? s : unread_object(&u, c->root, "", true);
 }
 
@@ -361,8 +367,9 @@ static enum ggu_status find_class(struct config *c, struct arch_set *set, struct
 		"no known architecture has the class %.80s", whole ? whole : part);
 }
 
-/* Reads how sentence-transformers makes one row of a text's rows: the first module whose type ends in Pooling. */
-static enum ggu_status pooling(const char *dir, json_t **out, struct ggu_error *err)
+/* Reads how sentence-transformers makes one row of a text's rows: the first module whose type ends in Pooling. The
+ * row's length, which Normalize makes 1, is left to those who read the row; other modules are noted. */
+static enum ggu_status pooling(struct config *c, const char *dir, struct ggu_error *err)
 {
 	json_t *list, *module;
 	size_t i;
@@ -372,16 +379,19 @@ static enum ggu_status pooling(const char *dir, json_t **out, struct ggu_error *
 	json_array_foreach(list, i, module) {
 		const char *type = json_string_value(json_object_get(module, "type"));
 		const char *path = json_string_value(json_object_get(module, "path"));
-		size_t n = type ? strlen(type) : 0;
-		if (n < 7 || strcmp(type + n - 7, "Pooling")) continue;
+		const char *name = type && strrchr(type, '.') ? strrchr(type, '.') + 1 : type ? type : "";
+		const bool pools = file_ends_with(name, "Pooling");
+		if (*name && strcmp(name, "Transformer") && !pools && strcmp(name, "Normalize"))
+			snprintf(c->module, sizeof c->module, "%.63s", name);
+		if (*file || !pools) continue;
 		if (!path || !*path || strchr(path, '/') || strstr(path, "..") || strlen(path) > 200)
 			s = file_fail(err, GGU_ERR_FORMAT, "modules.json", GGU_NO_OFFSET, "path",
 				"expected the name of a folder");
 		else snprintf(file, sizeof file, "%s/config.json", path);
-		break;
+		if (s) break;
 	}
 	json_decref(list);
-	return s || !*file ? s : file_json(dir, file, out, err);
+	return s || !*file ? s : file_json(dir, file, &c->pooling, err);
 }
 
 enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *set, bool optional,
@@ -405,7 +415,7 @@ enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *
 		s = file_json(dir, "generation_config.json", &c->generation, err);
 		if (s == GGU_ERR_MISSING) s = GGU_OK;
 	}
-	if (!s) s = pooling(dir, &c->pooling, err);
+	if (!s) s = pooling(c, dir, err);
 	if (!s) s = schema_check(c, err);
 	if (s) config_close(c);
 	else c->names = yaml_get(c->arch->convert, "names");

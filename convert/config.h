@@ -29,6 +29,7 @@ struct config {
 	bool untied;                            /* copies.h */
 	unsigned depth;
 	const struct yaml_node *within;         /* the shorthand being evaluated */
+	char module[64];                        /* what sentence-transformers does beyond pooling; "" if nothing */
 	char cause[232];                        /* the name whose own expression failed, and why; "" if none */
 };
 /* Reads the folder's files and finds the class in `set`. optional: if config.json is missing, root is NULL and the
@@ -49,7 +50,7 @@ enum ggu_status config_count(struct config *c, const struct yaml_node *in, const
 /* Evaluates `check` and `check_layer`: the conditions under which the graph is right. */
 enum ggu_status config_check(struct config *c, struct ggu_error *err);
 /* To be called after everything has been evaluated: checks the keys that no rule read and `ignore` does not list. Those
- * listed in `matters` are an error; the others are reported to warn one by one (NULL: not at all). */
+ * listed in `matters` are an error; the others and `module` are reported to warn one by one (NULL: not at all). */
 enum ggu_status config_unread(struct config *c, void (*warn)(void *ctx, const struct ggu_error *what), void *ctx,
 	struct ggu_error *err);
 /* "*" in a pattern matches anything but dots, "**" anything. */

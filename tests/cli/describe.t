@@ -84,6 +84,13 @@ config '.logit_scale = 1.0'
 says "unless its value is harmless" 0 ""
 config '.layer_types = ["sliding_attention"]'
 says "layers of other kinds" 2 'layer_types: is ["sliding_attention"], which'
+config .
+modules() { printf '[{"type": "st.models.Transformer", "path": ""}, {"type": "st.models.%s", "path": "2"}]' "$1" \
+	>m/modules.json; }
+modules Dense
+says "a module of sentence-transformers that no description has" 0 "m: modules.json: the module Dense is left out"
+modules Normalize
+says "one that changes only the length of a row" 0 ""
 config '.quantization_config = {quant_method: "fp8"}'
 says "quantized weights" 2 "quantization_config: its weights are quantized"
 for key in truncate:false mscale:0.7 mscale_all_dim:1; do
