@@ -92,7 +92,8 @@ says "a module of sentence-transformers that no description has" 0 "m: modules.j
 modules Normalize
 says "one that changes only the length of a row" 0 ""
 config '.quantization_config = {quant_method: "fp8"}'
-says "quantized weights" 2 "quantization_config: its weights are quantized"
+says "quantized weights" 2 \
+	"its weights are quantized: convert the model that it was made from, or a copy in BF16"
 for key in truncate:false mscale:0.7 mscale_all_dim:1; do
 	config ".rope_scaling = {rope_type: \"yarn\", factor: 4.0, original_max_position_embeddings: 64, ${key}}"
 	says "yarn with $key" 2 "rope_scaling.${key%%:*}: is ${key#*:}"
