@@ -73,6 +73,8 @@ enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct
 /* The value of map's `when`; true if there is none. */
 enum ggu_status build_when(struct builder *b, const struct yaml_node *map, bool *yes);
 enum ggu_status build_sort_keys(struct builder *b);
+/* Fails for want of a field that may be null elsewhere: names the first tensor that it could be, if there is one. */
+enum ggu_status build_absent(const struct builder *b, const struct yaml_node *map, const char *key);
 /* Fails if there is a tensor that nothing has read. */
 enum ggu_status build_unread(struct builder *b);
 

@@ -58,6 +58,14 @@ static enum ggu_status choose(const struct builder *b, const struct yaml_node *a
 	return GGU_OK;
 }
 
+enum ggu_status build_absent(const struct builder *b, const struct yaml_node *map, const char *key)
+{
+	const struct yaml_node *at = yaml_get(map, key);
+	if (at && at->kind == YAML_SEQUENCE && at->count) at = at->items[0];
+	if (!at || at->kind != YAML_SCALAR || yaml_null(at)) return build_fail(b, at ? at : map, key, "is missing");
+	return missing(b, at, at->text);
+}
+
 /* ---- vectors ---- */
 
 static enum ggu_status read_vector(const struct builder *b, const struct ggu_tensor *t, struct vector *v)

@@ -78,12 +78,13 @@ static size_t out_width(const struct attention *a) { return a->n_head*a->value_d
 static enum ggu_status weights(struct builder *b, const struct yaml_node *at, struct attention *a)
 {
 	size_t e = b->g->n_embd, q = q_width(a), k = k_width(a), v = v_width(a);
-	if (!a->qkv.name && (!a->q.name || !(a->k.name || a->keys_of >= 0)))
-		return build_fail(b, at, "attention", "expected q, k and v, or qkv");
 	if (a->qkv.name && (a->q.name || a->k.name || a->v.name || a->keys_of >= 0))
 		return build_fail(b, at, "attention", "qkv already includes q, k and v");
-	if (!a->qkv.name && !a->v.name && !yaml_null(yaml_get(at, "v")))
-		return build_fail(b, yaml_get(at, "v"), "v", "is missing");
+	if (!a->qkv.name) {
+		if (!a->q.name) return build_absent(b, at, "q");
+		if (!a->k.name && a->keys_of < 0) return build_absent(b, at, "k");
+		if (!a->v.name && !yaml_null(yaml_get(at, "v"))) return build_absent(b, at, "v");
+	}
 	if (!a->qkv.name && !a->v.name && k != v)
 		return build_fail(b, at, "attention", "v is needed: values and keys differ in width");
 	TRY(build_shape(b, &a->q, e, q, 1));

@@ -153,11 +153,11 @@ mistake "a key of another part" "softcap: unknown key" 's/act: silu,/act: silu, 
 mistake "an unknown part" "outputs: unknown key" 's/^  output:/  outputs:/'
 mistake "an error in an expression, by its place" "expected numbers (./a.yaml, line $line, column 28)" \
 	"s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
-mistake "a field left out, by the place of the others" "heads: is missing (./a.yaml, line $((line - 5)), column " \
+mistake "a field left out, by the place of the others" "heads: is missing (./a.yaml, line $((line - 6)), column " \
 	's/^\( *\)heads: n_head$/\1/'
 mistake "an expression without a value" "heads: the metadata have no value (./a.yaml, line $((line - 1)), column " \
 	's/^\( *heads:\) n_head$/\1 nonesuch/'
-mistake "a tensor that the model lacks" "blk.0.attn_z.weight: is missing (./a.yaml, line $((line - 5)), column " \
+mistake "a tensor that the model lacks" "blk.0.attn_z.weight: is missing (./a.yaml, line $((line - 6)), column " \
 	's/\<attn_q\>/attn_z/'
 mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_heads: 'n_kv +'/"
 mistake "a name that needs itself" "names refer to each other" 's/^    eps: .*/    eps: eps + 1/'
