@@ -127,9 +127,9 @@ enum ggu_status vocab_load_specials(struct vocab *v, const struct vocab_files *f
  * pre-tokenizers. With a tokenizer.json, transformers adds only what its post-processor says, unless a class of its own
  * knows better. */
 void vocab_deny_around(struct vocab *v, const struct vocab_files *f);
-/* The list of all control tokens, as special ones, and of all user-defined tokens. unknown: also of the unknown token,
- * as a special one, for a GGUF file that tells no more of its tokens than their types. NULL: out of memory. */
-json_t *vocab_added_by_type(const struct vocab *v, bool unknown);
+/* The list of the unknown token and all control tokens, as special ones, and of all user-defined tokens. NULL: out of
+ * memory. */
+json_t *vocab_added_by_type(const struct vocab *v);
 /* 10 for the token "<0x0A>"; -1: not a token of that form. */
 int vocab_byte_of(struct ggu_str token);
 bool vocab_looks_special(const char *text, size_t n);

@@ -153,7 +153,7 @@ static enum ggu_status get_charsmap(struct vocab *v, const struct ggu_meta *m, s
 static void spm_pipeline(struct vocab *v)
 {
 	struct vocab_spm_rules r = { v->add_space_prefix != 0, v->remove_extra > 0, true, !strcmp(v->model, "llama") };
-	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v, true));
+	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
 	vocab_spm_pipeline(v, &r);
 }
 

@@ -305,7 +305,7 @@ enum ggu_status vocab_pipeline_from_pre(struct vocab *v, const char *pre, struct
 	if (!s)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "tokenizer.ggml.pre",
 			"pre-tokenizer '%.60s' is not supported", pre);
-	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v, true));
+	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
 	take_shape(v, s);
 	if (vocab_pre_adds_bos(pre) && v->add[VOCAB_BOS] < 0) v->add[VOCAB_BOS] = 1;
 	return GGU_OK;

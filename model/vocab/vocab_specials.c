@@ -107,18 +107,18 @@ static enum ggu_status retype(struct vocab *v, const struct vocab_files *f, stru
 	free(other);
 	if (!f->decoder_rows) {
 		json_decref(list);
-		list = vocab_added_by_type(v, false);
+		list = vocab_added_by_type(v);
 	}
 	if (s || f->tokenizer) json_decref(list);
 	else json_object_set_new(v->pipeline, "added_tokens", list);
 	return s;
 }
 
-json_t *vocab_added_by_type(const struct vocab *v, bool unknown)
+json_t *vocab_added_by_type(const struct vocab *v)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; list && i < v->n; i++) {
-		bool special = v->types[i] == VOCAB_CONTROL || (unknown && v->types[i] == VOCAB_UNKNOWN);
+		bool special = v->types[i] == VOCAB_CONTROL || v->types[i] == VOCAB_UNKNOWN;
 		if (special || v->types[i] == VOCAB_USER_DEFINED)
 			json_array_append_new(list, json_pack("{s:I,s:s%,s:b,s:b}", "id", (json_int_t)i, "content",
 				v->tokens[i].p, v->tokens[i].n, "special", special, "normalized", 0));

@@ -47,7 +47,7 @@ static void set_continuing(json_t *model, json_t *list)
 void vocab_bert_pipeline(struct vocab *v, bool lowercase)
 {
 	int32_t unk = v->special[VOCAB_UNK];
-	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v, false));
+	json_object_set_new(v->pipeline, "added_tokens", vocab_added_by_type(v));
 	json_object_set_new(v->pipeline, "normalizer", json_pack("{s:s,s:b,s:b,s:n,s:b}", "type", "BertNormalizer",
 		"clean_text", 1, "handle_chinese_chars", 1,
 		"strip_accents", "lowercase", lowercase));

@@ -491,6 +491,11 @@ jq -nc '{added_tokens: [{id: 1, content: " ", lstrip: true, rstrip: true}], mode
 ok "half a MiB of blanks that take each other in time" \
 	sh -c "ulimit -t 30; gguf-tokenize -m '$TMP/blanks' '$TMP/text' >'$TMP/ids'"
 
+# the unknown token's text, as transformers has it but for the mark that it leaves out before " b"
+is "<unk> in a text is that token" "$(printf 'a <unk> b' | gguf-tokenize -m "$M")" "1 261 4002 0 4002 283"
+is "... unless it is plain text" "$(printf 'a <unk> b' | gguf-tokenize --no-special -m "$M")" \
+	"1 261 4002 63 3342 65 283"
+
 # of WordPiece, a GGUF file of llama.cpp's says which tokens are [CLS] and [SEP], and not that they are added
 bert()          # ARG... of gguf-edit: the ids of "ab c"
 {
