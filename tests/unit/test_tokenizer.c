@@ -369,6 +369,16 @@ static void blanks_behind_words_are_refused(void **state)
 	vocab_free(v);
 }
 
+/* What m says, which is freed. The caller frees both, *v last. */
+static struct tokenizer *tokenizer_of(struct ggu_meta *m, struct vocab **v)
+{
+	struct tokenizer *t;
+	assert_int_equal(vocab_from_meta(v, m, NULL), GGU_OK);
+	ggu_meta_free(m);
+	assert_int_equal(tokenizer_new(&t, *v, NULL), GGU_OK);
+	return t;
+}
+
 /* Adjacent unknown characters become one token, but two if there is a word between them, whether or not it was met
  * before. */
 static void known_words_part_unknown_ones(void **state)
@@ -379,9 +389,7 @@ static void known_words_part_unknown_ones(void **state)
 	struct vocab *v;
 	struct tokenizer *t;
 	(void)state;
-	assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
-	ggu_meta_free(m);
-	assert_int_equal(tokenizer_new(&t, v, NULL), GGU_OK);
+	t = tokenizer_of(m, &v);
 	for (int round = 0; round < 3; round++) {
 		int32_t *ids = NULL;
 		size_t n = 0;
@@ -478,9 +486,7 @@ static void letters_of_deepseek_llm(void **state)
 	set_text(m, "tokenizer.ggml.pre", "deepseek-llm");
 	ggu_meta_set_strs(m, "tokenizer.ggml.tokens", list, N_TOKENS);
 	ggu_meta_set_strs(m, "tokenizer.ggml.merges", &merge, 1);
-	assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
-	ggu_meta_free(m);
-	assert_int_equal(tokenizer_new(&t, v, NULL), GGU_OK);
+	t = tokenizer_of(m, &v);
 	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
 		int32_t *ids = NULL;
 		size_t n = 0;
@@ -503,9 +509,7 @@ static void unknown_token_by_its_text(void **state)
 	struct tokenizer *t;
 	(void)state;
 	ggu_meta_set_bool(m, "tokenizer.ggml.add_space_prefix", false);
-	assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
-	ggu_meta_free(m);
-	assert_int_equal(tokenizer_new(&t, v, NULL), GGU_OK);
+	t = tokenizer_of(m, &v);
 	for (int plain = 0; plain < 2; plain++) {
 		int32_t *ids = NULL;
 		size_t n = 0;
