@@ -10,6 +10,7 @@
 #include "../libgguf/grow.h"
 #include "../libgguf/text.h"
 #include "checkpoint_impl.h"
+#include "coded.h"
 
 enum { MAX_FILES = 100000 };
 
@@ -56,6 +57,18 @@ enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor 
 	v[c->n] = *t;
 	v[c->n++].name = copy;
 	return GGU_OK;
+}
+
+static void tensor_free(struct source_tensor *t)
+{
+	free((char *)t->name);
+	coded_free(t->coded);
+}
+
+void checkpoint_tensors_free(struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->n; i++) tensor_free(c->tensors + i);
+	free(c->tensors);
 }
 
 void checkpoint_rows(struct source_tensor *t)
@@ -176,6 +189,15 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct source_tensor *)a)->name, ((const struct source_tensor *)b)->name);
 }
 
+static enum ggu_status refuse_twins(const struct checkpoint *c, struct ggu_error *err)
+{
+	for (size_t i = 1; i < c->n; i++)
+		if (!strcmp(c->tensors[i - 1].name, c->tensors[i].name))
+			return file_fail(err, GGU_ERR_FORMAT, c->shards[c->tensors[i].file].name, GGU_NO_OFFSET,
+				c->tensors[i].name, "also in %s", c->shards[c->tensors[i - 1].file].name);
+	return GGU_OK;
+}
+
 static enum ggu_status read_shards(struct checkpoint *c, const struct layout *l, struct ggu_error *err)
 {
 	enum ggu_status s = GGU_OK;
@@ -186,11 +208,26 @@ static enum ggu_status read_shards(struct checkpoint *c, const struct layout *l,
 		if (!s) s = l->read(c, i, err);
 	}
 	if (!s) sort(c->tensors, c->n, sizeof *c->tensors, by_name);
-	for (size_t i = 1; !s && i < c->n; i++)
-		if (!strcmp(c->tensors[i - 1].name, c->tensors[i].name))
-			s = file_fail(err, GGU_ERR_FORMAT, c->shards[c->tensors[i].file].name, GGU_NO_OFFSET,
-				c->tensors[i].name, "also in %s", c->shards[c->tensors[i - 1].file].name);
-	return s;
+	return s ? s : refuse_twins(c, err);
+}
+
+enum ggu_status checkpoint_replace(struct checkpoint *c, const bool *gone, struct checkpoint *made,
+	struct ggu_error *err)
+{
+	struct source_tensor *all = calloc(c->n + made->n + 1, sizeof *all);
+	size_t n = 0;
+	if (!all) return ggu_no_memory(err);
+	for (size_t i = 0; i < c->n; i++)
+		if (gone[i]) tensor_free(c->tensors + i);
+		else all[n++] = c->tensors[i];
+	for (size_t i = 0; i < made->n; i++) all[n++] = made->tensors[i];
+	free(c->tensors);
+	free(made->tensors);
+	*made = (struct checkpoint){ 0 };
+	c->tensors = all;
+	c->n = n;
+	sort(c->tensors, c->n, sizeof *c->tensors, by_name);
+	return refuse_twins(c, err);
 }
 
 /* Says which files of weights there are instead: the first by name, and how many more. */
@@ -242,12 +279,11 @@ enum ggu_status checkpoint_open(struct checkpoint **out, const char *dir, struct
 void checkpoint_close(struct checkpoint *c)
 {
 	if (!c) return;
-	for (size_t i = 0; i < c->n; i++) free((char *)c->tensors[i].name);
 	for (size_t i = 0; i < c->n_shards; i++) {
 		if (c->shards[i].fd >= 0) close(c->shards[i].fd);
 		free(c->shards[i].name);
 	}
-	free(c->tensors);
+	checkpoint_tensors_free(c);
 	free(c->shards);
 	free(c->dir);
 	free(c);
@@ -264,8 +300,9 @@ const struct source_tensor *checkpoint_find(const struct checkpoint *c, const ch
 enum ggu_status checkpoint_read(const struct checkpoint *c, const struct source_tensor *t, uint64_t from, void *to,
 	size_t n, struct ggu_error *err)
 {
-	const struct shard *f = &c->shards[t->file];
+	const struct shard *f = c->shards + t->file;
 	if (from > t->n_stored || n > t->n_stored - from)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name, "a read goes past its end");
+	if (t->coded) return coded_read(c, t->coded, from, to, n, err);
 	return file_read_at(f->fd, f->name, t->offset + from*t->dtype->bytes, to, n*t->dtype->bytes, err);
 }

@@ -14,9 +14,11 @@ struct source_dtype {
 	unsigned bytes;
 	int type;                       /* ggml id of floats of the same layout, or SOURCE_NO_TYPE */
 };
+struct coded;
 struct source_tensor {
 	const char *name;
 	const struct source_dtype *dtype;
+	struct coded *coded;                    /* its elements are computed (coded.h); NULL: they are in the file */
 	unsigned n_dims;
 	uint64_t shape[SOURCE_MAX_DIMS];        /* slowest first, as in the file */
 	/* elements from one to the next along each dimension; as torch has them, 0 repeats one */

@@ -22,6 +22,10 @@ void checkpoint_rows(struct source_tensor *t);
 /* Adds *t under a copy of `name`, of n bytes. */
 enum ggu_status checkpoint_add(struct checkpoint *c, const struct source_tensor *t, const char *name, size_t n,
 	struct ggu_error *err);
+/* Puts the tensors of `made` in place of those that are gone[]; made is empty then. */
+enum ggu_status checkpoint_replace(struct checkpoint *c, const bool *gone, struct checkpoint *made,
+	struct ggu_error *err);
+void checkpoint_tensors_free(struct checkpoint *c);
 
 /* Each reads shard i, which is open, and adds its tensors. */
 enum ggu_status safetensors_read(struct checkpoint *c, uint32_t i, struct ggu_error *err);

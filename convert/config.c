@@ -91,6 +91,19 @@ static enum ggu_status read_key(struct config *c, const json_t *object, const ch
 	return from_json(c, j, v);
 }
 
+/* Names of what is known beyond the files */
+static bool is_fact(const struct config *c, const char *name, struct expr_value *v)
+{
+	const struct { const char *name; bool yes; } all[] = { { "nested", c->text != c->root },
+		{ "untied", c->untied }, { "coded", c->coded } };
+	for (size_t i = 0; i < sizeof all/sizeof *all; i++) {
+		if (strcmp(name, all[i].name)) continue;
+		*v = (struct expr_value){ EXPR_BOOL, { .b = all[i].yes } };
+		return true;
+	}
+	return false;
+}
+
 static enum ggu_status lookup(void *ctx, const void *object, const char *name, struct expr_value *v)
 {
 	struct config *c = ctx;
@@ -107,10 +120,7 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 	if (!strcmp(name, "generation")) return from_json(c, c->generation, v);
 	if (!strcmp(name, "pooling")) return from_json(c, c->pooling, v);
 	if (!strcmp(name, "value") && c->value) return from_json(c, c->value, v);
-	if (!strcmp(name, "nested") || !strcmp(name, "untied")) {
-		*v = (struct expr_value){ EXPR_BOOL, { .b = *name == 'n' ? c->text != c->root : c->untied } };
-		return GGU_OK;
-	}
+	if (is_fact(c, name, v)) return GGU_OK;
 	if (c->untied && !strcmp(name, "tie_word_embeddings")) {
 		*v = (struct expr_value){ EXPR_BOOL, { .b = false } };
 		return GGU_OK;

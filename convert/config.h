@@ -7,8 +7,8 @@
  * llm_config, if there is one), then its root; the defaults of the class and of the description, for keys that are
  * absent. A key that exists with the value null is null: this is how Hugging Face distinguishes "none" from "not
  * given". `generation` is generation_config.json, `pooling` the config.json of the folder that modules.json names for
- * that, `nested` whether the text part is one of several, `untied` the result of copies.h, and `value` the value that
- * `matters` asks about. */
+ * that, `nested` whether the text part is one of several, `untied` the result of copies.h, `coded` that of coded_is
+ * (coded.h), and `value` the value that `matters` asks about. */
 #ifndef CONVERT_CONFIG_H
 #define CONVERT_CONFIG_H
 #include <jansson.h>
@@ -27,6 +27,7 @@ struct config {
 	struct expr_scope scope;
 	int64_t i, x;                           /* layer, expert; -1 outside */
 	bool untied;                            /* copies.h */
+	bool coded;                             /* coded.h */
 	unsigned depth;
 	const struct yaml_node *within;         /* the shorthand being evaluated */
 	char module[64];                        /* what sentence-transformers does beyond pooling; "" if nothing */

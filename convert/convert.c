@@ -14,6 +14,7 @@
 #include "../model/util/file.h"
 #include "../model/eval/model.h"
 #include "../model/vocab/vocab.h"
+#include "coded.h"
 #include "config_keys.h"
 #include "convert.h"
 #include "copies.h"
@@ -408,9 +409,11 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	if (!s && o->arch_file) s = arch_set_add_file(c->archs, o->arch_file, err);
 	if (!s && !o->vocab_only) s = tell_adapter(dir, o, err);
 	if (!s) s = config_open(&c->config, dir, c->archs, o->vocab_only, err);
+	if (!s) c->config.coded = coded_is(&c->config);
 	if (!s && c->config.root) s = config_check(&c->config, err);
 	if (!s && !o->vocab_only) {
 		s = checkpoint_open(&c->source, dir, err);
+		if (!s && c->config.coded) s = coded_open(c->source, &c->config, err);
 		if (!s) s = copies_compare(&c->config, c->source, o->warn, o->warn_ctx, err);
 		if (!s && c->config.untied) s = config_check(&c->config, err);
 		if (!s) s = check_values(c, err);

@@ -3,8 +3,9 @@
  *
  * A run along the last dimension is one read, and runs that touch are joined. If the last dimension is not the
  * contiguous one in the file (a transpose), the range is read in strips along the contiguous one, one read for each
- * element of a row, and scattered. Memory is bounded whatever the strides: a strip spans at most SPAN elements of the
- * file, and ranges are not read along a dimension whose elements are more than UNIT elements of the view apart. */
+ * element of a row. LINES strips are turned at a time: elements of one alone would be written a row apart. Memory is
+ * bounded whatever the strides: a strip spans at most SPAN elements of the file, and ranges are not read along a
+ * dimension whose elements are more than UNIT elements of the view apart. */
 #include <math.h>
 #include <string.h>
 #include "../libgguf/try.h"
@@ -171,7 +172,7 @@ const char *view_apply(struct view *v, const char *name, const double *arg, size
 
 /* ---- reading ---- */
 
-enum { UNIT = 1 << 21, SPAN = 1 << 16 };
+enum { UNIT = 1 << 21, SPAN = 1 << 16, LINES = 16 };
 
 /* The dimension whose elements are nearest to each other. */
 static unsigned nearest(const struct view *v)
@@ -203,7 +204,7 @@ size_t view_work_bytes(const struct view *v, uint64_t n)
 	uint64_t run = n/view_unit(v);
 	if (!v->n || !run || (!view_crosswise(v) && v->stride[u] == 1)) return 0;
 	run = strip(v, u, run < v->dim[u] ? run : v->dim[u]);
-	return (size_t)((run - 1)*v->stride[u] + 1)*v->t->dtype->bytes;
+	return LINES*(size_t)((run - 1)*v->stride[u] + 1)*v->t->dtype->bytes;
 }
 
 /* The position in the source of the view's element e, over its first n dimensions. */
@@ -214,9 +215,23 @@ static uint64_t position(const struct view *v, unsigned n, uint64_t e)
 	return p;
 }
 
-static void scatter(char *to, size_t to_step, const char *from, size_t from_step, size_t n, size_t bytes)
+/* Elements of some lines of the file, `line` bytes apart, side by side: to[i][k] is element i*step of line k. */
+struct lines { const char *from; size_t line, n, step; };
+static inline void turn_of(char *to, size_t to_step, const struct lines *l, size_t n, size_t bytes)
 {
-	for (; n--; to += to_step*bytes, from += from_step*bytes) memcpy(to, from, bytes);
+	for (size_t i = 0; i < n; i++, to += to_step*bytes)
+		for (size_t k = 0; k < l->n; k++)
+			memcpy(to + k*bytes, l->from + k*l->line + i*l->step*bytes, bytes);
+}
+/* With a constant size each copy is a move, not a call. */
+static void turn(char *to, size_t to_step, const struct lines *l, size_t n, size_t bytes)
+{
+	switch (bytes) {
+	case 1: turn_of(to, to_step, l, n, 1); break;
+	case 2: turn_of(to, to_step, l, n, 2); break;
+	case 4: turn_of(to, to_step, l, n, 4); break;
+	default: turn_of(to, to_step, l, n, bytes); break;
+	}
 }
 
 static enum ggu_status read_rows(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, char *to,
@@ -258,10 +273,14 @@ enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint
 	while (n) {
 		uint64_t k = from/unit, run = v->dim[u] - k%v->dim[u], base = v->offset + position(v, u + 1, k);
 		run = strip(v, u, run < n/unit ? run : n/unit);
-		for (uint64_t t = 0; t < unit; t++) {
-			uint64_t at = base + position(&inner, inner.n, t);
-			TRY(checkpoint_read(c, v->t, at, work, (size_t)((run - 1)*v->stride[u] + 1), err));
-			scatter(out + t*bytes, (size_t)unit, work, (size_t)v->stride[u], (size_t)run, bytes);
+		const size_t span = (size_t)((run - 1)*v->stride[u] + 1);
+		for (uint64_t t = 0, some; t < unit; t += some) {
+			some = unit - t < LINES ? unit - t : LINES;
+			for (uint64_t i = 0; i < some; i++)
+				TRY(checkpoint_read(c, v->t, base + position(&inner, inner.n, t + i),
+					(char *)work + i*span*bytes, span, err));
+			const struct lines l = { work, span*bytes, (size_t)some, (size_t)v->stride[u] };
+			turn(out + t*bytes, (size_t)unit, &l, (size_t)run, bytes);
 		}
 		out += run*unit*bytes;
 		from += run*unit;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../convert/checkpoint.h"
+#include "../../convert/coded.h"
 #include "../../convert/general.h"
 #include "../../convert/plan.h"
 #include "../../libgguf/ggu.h"
@@ -54,10 +55,12 @@ static void convert(const char *dir, struct arch_set *set)
 		return;
 	}
 	must(m, "no memory");
+	c.coded = coded_is(&c);
 	config_check(&c, &err);
 	config_unread(&c, unread, NULL, &err);
 	general_to_meta(m, dir, &c, NULL, NULL, 12345678, &card, &err);
-	if (checkpoint_open(&source, dir, &err) == GGU_OK && plan_new(&p, &c, source, &err) == GGU_OK) {
+	if (checkpoint_open(&source, dir, &err) == GGU_OK &&
+		(!c.coded || coded_open(source, &c, &err) == GGU_OK) && plan_new(&p, &c, source, &err) == GGU_OK) {
 		carry_out(&p);
 		plan_free(&p);
 	} else must(err.code != GGU_OK && *err.what, "refused without a reason");

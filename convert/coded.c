@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT
+ * coded.c - find the parts of coded weights and see that they fit; see coded.h.
+ *
+ * `schemes` has the endings of names that belong to one weight, after what they have in common. Everything else follows
+ * from shapes and types: how many bits a code has, how many of them share a scale. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../libgguf/text.h"
+#include "../libgguf/try.h"
+#include "../model/util/file.h"
+#include "checkpoint_impl.h"
+#include "coded.h"
+
+struct scheme {
+	const char *method;             /* quantization_config.quant_method */
+	const char *code, *scale, *name;        /* endings; name: of the weight */
+	const char *zero, *group, *shape, *factor;      /* NULL: there are none */
+	bool turned;                    /* a column of codes is a row of the weight */
+	bool divided;                   /* scales are divided by the factor */
+	int bias;                       /* of zeros */
+};
+static const struct scheme schemes[] = {
+	{ "fp8", .code = "", .scale = "_scale_inv", .name = "" },
+	{ "fbgemm_fp8", .code = "", .scale = "_scale", .name = "" },
+	{ "modelopt", .code = "", .scale = "_scale", .name = "", .factor = "_scale_2" },
+	{ "compressed-tensors", .code = "", .scale = "_scale", .name = "", .zero = "_zero_point" },
+	{ "compressed-tensors", .code = "_packed", .scale = "_scale", .name = "", .zero = "_zero_point",
+		.group = "_g_idx", .shape = "_shape", .factor = "_global_scale", .divided = true },
+	/* zeros are less by 1, unless `checkpoint_format` is gptq_v2 */
+	{ "gptq", .code = ".qweight", .scale = ".scales", .name = ".weight", .zero = ".qzeros", .group = ".g_idx",
+		.turned = true, .bias = 1 },
+	{ "awq", .code = ".qweight", .scale = ".scales", .name = ".weight", .zero = ".qzeros", .turned = true },
+};
+enum { N_SCHEMES = sizeof schemes/sizeof *schemes };
+/* Endings of what belongs to activations and to the cache, or to tensors of which nothing else is left */
+static const char *const not_weights[] = { ".input_scale", ".input_scale_ub", ".input_zero_point",
+	".input_global_scale", ".output_scale", "activation_scale", ".q_scale", ".k_scale", ".v_scale" };
+/* Where AWQ has the codes of eight columns in an integer */
+static const uint8_t awq_places[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
+
+/* ---- config.json ---- */
+
+static const json_t *said(const struct config *c)
+{
+	static const char *const names[] = { "quantization_config", "compression_config" };
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *j = json_object_get(c->text, names[i]);
+		if (!j) j = json_object_get(c->root, names[i]);
+		if (j) return j;
+	}
+	return NULL;
+}
+static const char *string_of(const json_t *j, const char *key, const char *absent)
+{
+	const char *s = json_string_value(json_object_get(j, key));
+	return s ? s : absent;
+}
+bool coded_is(const struct config *c)
+{
+	const json_t *q = said(c);
+	const char *method = string_of(q, "quant_method", "");
+	bool is = false;
+	for (size_t i = 0; i < N_SCHEMES; i++) is |= !strcmp(schemes[i].method, method);
+	if (!strcmp(method, "gptq")) is = text_starts(string_of(q, "checkpoint_format", "gptq"), "gptq");
+	if (!strcmp(method, "awq")) is = !strcmp(string_of(q, "version", "gemm"), "gemm");
+	return is;
+}
+/* The rows, or the columns, that config.json says share a scale; 0 if it does not say. */
+static uint64_t told(const json_t *q, bool columns)
+{
+	const json_t *weights = q, *block, *n;
+	const char *name;
+	json_t *group;
+	json_object_foreach(json_object_get(q, "config_groups"), name, group)
+		weights = json_object_get(group, "weights");
+	block = json_object_get(weights, "block_structure");
+	if (!block) block = json_object_get(q, "weight_block_size");
+	n = block ? json_array_get(block, columns) : json_object_get(weights, "group_size");
+	return json_integer_value(n) > 0 ? (uint64_t)json_integer_value(n) : 0;
+}
+
+/* ---- the parts of a weight ---- */
+
+struct finder {
+	const struct checkpoint *source;
+	struct checkpoint made;         /* only its tensors */
+	bool *gone;                     /* tensors of `source` that are parts of weights, or not needed */
+	const json_t *said;
+	struct ggu_error *err;
+};
+static enum ggu_status misfit(const struct finder *f, const struct source_tensor *t, const char *what)
+{
+	return file_fail(f->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, t->name, "%s", what);
+}
+/* The first n bytes of base, and the ending; NULL: out of memory */
+static char *joined(const char *base, size_t n, const char *ending)
+{
+	char *name = malloc(n + strlen(ending) + 1);
+	if (!name) return NULL;
+	memcpy(name, base, n);
+	strcpy(name + n, ending);
+	return name;
+}
+/* Takes the tensor base + ending, if there is one, into *t. */
+static enum ggu_status take(const struct finder *f, const char *base, size_t n, const char *ending,
+	struct source_tensor *t)
+{
+	const struct source_tensor *found;
+	char *name;
+	if (!ending) return GGU_OK;
+	name = joined(base, n, ending);
+	if (!name) return ggu_no_memory(f->err);
+	found = checkpoint_find(f->source, name);
+	if (found) {
+		*t = *found;
+		t->name = name;
+		f->gone[found - f->source->tensors] = true;
+	} else free(name);
+	return GGU_OK;
+}
+static enum ggu_status as_stored(const struct finder *f, const struct source_tensor *t)
+{
+	uint64_t stride = 1;
+	for (unsigned i = t->n_dims; i-- > 0; stride *= t->shape[i])
+		if (t->shape[i] > 1 && t->stride[i] != stride) return misfit(f, t, "is not stored row by row");
+	return GGU_OK;
+}
+/* A dimension counted from the end, or 1 */
+static uint64_t dim(const struct source_tensor *t, unsigned from_end)
+{
+	return t->n_dims > from_end ? t->shape[t->n_dims - 1 - from_end] : 1;
+}
+static bool type_is(const struct source_tensor *t, const char *name) { return !strcmp(t->dtype->name, name); }
+static uint64_t words_of(uint64_t n, unsigned bits) { return n/32*bits + (n%32*bits + 31)/32; }
+/* How many bits a number has of which `n` are packed in so many words; 0: that cannot be. */
+static unsigned bits_of(uint64_t n, uint64_t words)
+{
+	/* likely ones first, as a short row may fit several */
+	static const uint8_t all[] = { 4, 8, 3, 2, 6, 5, 7, 1 };
+	for (size_t i = 0; i < sizeof all; i++) if (words_of(n, all[i]) == words) return all[i];
+	return 0;
+}
+/* How many of n rows or columns share one of n_scales; 0: that cannot be. */
+static uint64_t block_of(uint64_t n, uint64_t n_scales, uint64_t told)
+{
+	if (!n_scales || n_scales > n) return 0;
+	if (told && n/told + (n%told > 0) == n_scales) return told;
+	return n%n_scales ? 0 : n/n_scales;
+}
+
+static enum ggu_status find_kind(const struct finder *f, struct coded *k)
+{
+	static const struct { const char *dtype; enum coded_kind kind; unsigned bits; } all[] = {
+		{ "F8_E4M3", CODED_E4M3, 8 }, { "F8_E5M2", CODED_E5M2, 8 }, { "I8", CODED_INTEGER, 8 },
+		{ "U8", CODED_E2M1, 4 }, { "I32", CODED_INTEGER, 0 },
+	};
+	const struct source_tensor *t = &k->code.in;
+	for (size_t i = 0; i < sizeof all/sizeof *all; i++) {
+		if (!type_is(t, all[i].dtype)) continue;
+		k->kind = all[i].kind;
+		k->code.bits = all[i].bits;
+		return GGU_OK;
+	}
+	return file_fail(f->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, t->name,
+		"is stored as %s with the scales %.80s", t->dtype->name, k->scale.name);
+}
+/* `shape`: the dimensions of the weight, of which the file's last one has packed integers */
+static enum ggu_status read_shape(const struct finder *f, const struct source_tensor *t, struct coded *k)
+{
+	const struct source_tensor *c = &k->code.in;
+	int64_t n[SOURCE_MAX_DIMS];
+	bool fits = type_is(t, "I64") && t->n_weights == c->n_dims && c->n_dims > 0;
+	if (fits) TRY(checkpoint_read(f->source, t, 0, n, c->n_dims, f->err));
+	for (unsigned i = 0; fits && i + 1 < c->n_dims; i++) fits = n[i] > 0 && (uint64_t)n[i] == c->shape[i];
+	if (!fits || n[c->n_dims - 1] < 1) return misfit(f, t, "is not the shape of the packed weights");
+	k->columns = (uint64_t)n[c->n_dims - 1];
+	return GGU_OK;
+}
+/* Codes of 32-bit integers: how many, and of how many bits each */
+static enum ggu_status measure_words(const struct finder *f, const struct scheme *s, const struct source_tensor *shape,
+	struct coded *k)
+{
+	const struct source_tensor *t = &k->code.in;
+	const uint64_t packed = dim(t, 0);
+	if (s->turned) {
+		k->columns = dim(&k->scale, 0);
+		k->code.down = k->columns == packed;
+	} else if (shape->name) TRY(read_shape(f, shape, k));
+	else return misfit(f, t, "has no shape");
+	k->code.bits = bits_of(k->columns, k->code.down ? dim(&k->zero.in, 0) : packed);
+	if (!k->code.bits || (s->turned && t->n_dims != 2))
+		return misfit(f, t, "has a shape that fits no packed weights");
+	if (k->code.down) k->rows = k->rows*32/k->code.bits;
+	if (strcmp(s->method, "awq")) return GGU_OK;
+	k->code.place = awq_places;
+	return k->code.bits == 4 && k->columns%8 == 0 ? GGU_OK : misfit(f, t, "does not have eight codes of 4 bits");
+}
+/* Rows and columns of codes */
+static enum ggu_status measure(const struct finder *f, const struct scheme *s, const struct source_tensor *shape,
+	struct coded *k)
+{
+	const struct source_tensor *t = &k->code.in;
+	k->code.width = dim(t, 0);
+	k->rows = dim(t, 1);
+	if (!t->n_weights || k->code.width > UINT64_MAX/32 || k->rows > UINT64_MAX/32)
+		return misfit(f, t, "is empty, or too large");
+	if (type_is(t, "I32")) return measure_words(f, s, shape, k);
+	k->columns = k->code.width*(8/k->code.bits);
+	return shape->name ? read_shape(f, shape, k) : GGU_OK;
+}
+/* Which dimensions of the scales belong to which of the codes */
+static enum ggu_status fit_scales(const struct finder *f, struct coded *k)
+{
+	const struct source_tensor *c = &k->code.in, *s = &k->scale;
+	const unsigned lack = c->n_dims > s->n_dims ? c->n_dims - s->n_dims : 0;
+	uint64_t of_matrix;
+	if (s->dtype->type == SOURCE_NO_TYPE && !type_is(s, "F8_E4M3") && !type_is(s, "F8_E8M0") && !type_is(s, "U8"))
+		return file_fail(f->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, s->name, "scales are %s",
+			s->dtype->name);
+	if (s->dtype->type == GGU_TYPE_F64) return misfit(f, s, "scales are F64");
+	k->scale_rows = s->n_weights == 1 || lack > 1 ? 1 : dim(s, !lack);
+	k->scale_columns = s->n_weights == 1 || lack ? 1 : dim(s, 0);
+	of_matrix = k->scale_rows*k->scale_columns;
+	k->shared = s->n_weights == of_matrix;
+	k->block_rows = block_of(k->rows, k->scale_rows, told(f->said, false));
+	k->block_columns = block_of(k->columns, k->scale_columns, told(f->said, true));
+	if (!k->block_rows || !k->block_columns || s->n_dims > c->n_dims + (s->n_weights == 1) ||
+		(!k->shared && s->n_weights/of_matrix != c->n_weights/(k->code.width*dim(c, 1))))
+		return misfit(f, s, "scales do not fit the weights");
+	return GGU_OK;
+}
+static enum ggu_status fit_zeros(const struct finder *f, const struct scheme *s, struct coded *k)
+{
+	struct coded_packed *z = &k->zero;
+	const uint64_t r = k->scale_rows, c = k->scale_columns;
+	uint64_t down = r, across = c;
+	if (!z->in.name) return GGU_OK;
+	z->bits = 8;
+	z->width = dim(&z->in, 0);
+	if (type_is(&z->in, "I32") && type_is(&k->code.in, "I32")) {
+		z->bits = k->code.bits;
+		z->place = k->code.place;
+		z->down = !s->turned;
+		if (z->down) down = words_of(r, z->bits);
+		else across = words_of(c, z->bits);
+	} else if (!type_is(&z->in, "I8"))
+		return file_fail(f->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, z->in.name, "zeros are %s",
+			z->in.dtype->name);
+	return dim(&z->in, 1) == down && z->width == across && z->in.n_dims <= 2 && k->code.in.n_dims == 2 ? GGU_OK :
+		misfit(f, &z->in, "zeros do not fit the scales");
+}
+/* Checks the list of groups. One that says the same as the sizes of blocks is left out. */
+static enum ggu_status fit_group(const struct finder *f, const struct scheme *s, struct coded *k)
+{
+	const struct source_tensor *g = &k->group;
+	const uint64_t n = s->turned ? k->rows : k->columns, n_scales = s->turned ? k->scale_rows : k->scale_columns,
+		block = s->turned ? k->block_rows : k->block_columns;
+	bool plain = true;
+	if (!g->name) return GGU_OK;
+	if (!type_is(g, "I32") || g->n_dims != 1 || g->n_weights != n || (!s->turned && n_scales > CODED_PIECE))
+		return misfit(f, g, "does not fit the weights");
+	for (uint64_t i = 0; i < n; i += CODED_PIECE) {
+		int32_t at[CODED_PIECE];
+		const size_t some = n - i < CODED_PIECE ? (size_t)(n - i) : CODED_PIECE;
+		TRY(checkpoint_read(f->source, g, i, at, some, f->err));
+		for (size_t j = 0; j < some; j++) {
+			if (at[j] < 0 || (uint64_t)at[j] >= n_scales) return misfit(f, g, "there is no such group");
+			plain &= (uint64_t)at[j] == (i + j)/block;
+		}
+	}
+	k->grouped_rows = !plain && s->turned;
+	k->grouped_columns = !plain && !s->turned;
+	return GGU_OK;
+}
+static enum ggu_status fit_factor(const struct finder *f, const struct scheme *s, const struct source_tensor *t,
+	struct coded *k)
+{
+	float x;
+	k->factor = 1;
+	if (!t->name) return GGU_OK;
+	if (!type_is(t, "F32") || t->n_weights != 1) return misfit(f, t, "expected one F32");
+	TRY(checkpoint_read(f->source, t, 0, &x, 1, f->err));
+	if (!(x > 0 && x < INFINITY)) return misfit(f, t, "is not above 0");
+	k->factor = x;
+	k->divided = s->divided;
+	return GGU_OK;
+}
+
+/* The weight as a tensor: F32, in the order of the codes */
+static enum ggu_status add_weight(struct finder *f, const struct scheme *s, const char *base, size_t n, struct coded *k)
+{
+	struct source_tensor t = k->code.in;
+	const uint64_t matrices = t.n_weights/(k->code.width*dim(&t, 1));
+	enum ggu_status status;
+	char *name;
+	t.coded = k;
+	t.dtype = checkpoint_dtype("F32");
+	if (t.n_dims > 1) t.shape[t.n_dims - 2] = k->rows;
+	if (t.n_dims) t.shape[t.n_dims - 1] = k->columns;
+	if (__builtin_mul_overflow(k->rows, k->columns, &t.n_weights) ||
+		__builtin_mul_overflow(t.n_weights, matrices, &t.n_weights) ||
+		__builtin_mul_overflow(t.n_weights, sizeof(float), &t.bytes))
+		return misfit(f, &k->code.in, "is too large");
+	checkpoint_rows(&t);
+	if (s->turned) {
+		t.shape[0] = k->columns;
+		t.shape[1] = k->rows;
+		t.stride[0] = 1;
+		t.stride[1] = k->columns;
+	}
+	name = joined(base, n, s->name);
+	if (!name) return ggu_no_memory(f->err);
+	status = checkpoint_add(&f->made, &t, name, strlen(name), f->err);
+	free(name);
+	return status;
+}
+static enum ggu_status build(struct finder *f, const struct scheme *s, const char *base, size_t n, struct coded *k)
+{
+	struct source_tensor shape = { 0 }, factor = { 0 };
+	const struct source_tensor *part[] = { &k->code.in, &k->scale, &k->zero.in, &k->group, &shape, &factor };
+	enum ggu_status st = take(f, base, n, s->scale, &k->scale);
+	if (!st) st = take(f, base, n, s->code, &k->code.in);
+	if (!st) st = take(f, base, n, s->zero, &k->zero.in);
+	if (!st) st = take(f, base, n, s->group, &k->group);
+	if (!st) st = take(f, base, n, s->shape, &shape);
+	if (!st) st = take(f, base, n, s->factor, &factor);
+	for (size_t i = 0; i < sizeof part/sizeof *part && !st; i++) if (part[i]->name) st = as_stored(f, part[i]);
+	if (!st) st = find_kind(f, k);
+	if (!st) st = measure(f, s, &shape, k);
+	if (!st) st = fit_scales(f, k);
+	if (!st) st = fit_zeros(f, s, k);
+	if (!st) st = fit_group(f, s, k);
+	if (!st) st = fit_factor(f, s, &factor, k);
+	if (!st && type_is(&k->code.in, "I32"))
+		k->bias = !k->zero.in.name ? 1 << k->code.bits >> 1 :
+			strcmp(string_of(f->said, "checkpoint_format", ""), "gptq_v2") ? s->bias : 0;
+	if (!st) st = add_weight(f, s, base, n, k);
+	free((char *)shape.name);
+	free((char *)factor.name);
+	return st;
+}
+
+/* ---- the checkpoint ---- */
+
+/* The weight whose scales are tensor i, if these are scales, and if there are codes for them */
+static enum ggu_status find_weight(struct finder *f, const struct scheme *s, size_t i)
+{
+	const struct source_tensor *scale = f->source->tensors + i, *code;
+	const size_t all = strlen(scale->name), n = all - strlen(s->scale);
+	struct coded *k;
+	enum ggu_status status;
+	char *name;
+	if (!text_ends(scale->name, all, s->scale)) return GGU_OK;
+	name = joined(scale->name, n, s->code);
+	if (!name) return ggu_no_memory(f->err);
+	code = checkpoint_find(f->source, name);
+	free(name);
+	if (!code || code->dtype->type != SOURCE_NO_TYPE) return GGU_OK;
+	k = calloc(1, sizeof *k);
+	if (!k) return ggu_no_memory(f->err);
+	status = build(f, s, scale->name, n, k);
+	if (status) coded_free(k);
+	return status;
+}
+void coded_free(struct coded *k)
+{
+	if (!k) return;
+	free((char *)k->code.in.name);
+	free((char *)k->zero.in.name);
+	free((char *)k->scale.name);
+	free((char *)k->group.name);
+	free(k);
+}
+static enum ggu_status find_all(struct finder *f)
+{
+	const char *method = string_of(f->said, "quant_method", "");
+	for (const struct scheme *s = schemes; s < schemes + N_SCHEMES; s++)
+		for (size_t i = 0; i < f->source->n && !strcmp(s->method, method); i++)
+			if (!f->gone[i]) TRY(find_weight(f, s, i));
+	for (size_t i = 0; i < f->source->n; i++) {
+		const char *name = f->source->tensors[i].name;
+		for (size_t k = 0; k < sizeof not_weights/sizeof *not_weights; k++)
+			f->gone[i] |= text_ends(name, strlen(name), not_weights[k]);
+	}
+	return GGU_OK;
+}
+enum ggu_status coded_open(struct checkpoint *source, const struct config *c, struct ggu_error *err)
+{
+	struct finder f = { .source = source, .said = said(c), .err = err };
+	enum ggu_status s;
+	f.gone = calloc(source->n + 1, sizeof *f.gone);
+	s = f.gone ? find_all(&f) : ggu_no_memory(err);
+	if (!s) s = checkpoint_replace(source, f.gone, &f.made, err);
+	checkpoint_tensors_free(&f.made);
+	free(f.gone);
+	return s;
+}

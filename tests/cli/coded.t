@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Checkpoints whose weights are codes and scales: what they convert to is what floats of the same values do, and parts
+# that do not fit each other are refused by their names. The model is the bundled one with one layer; its weights are
+# random.
+. "$(dirname "$0")/../lib/tap.sh"
+
+# folders SCHEME SEED [FAULT]: $TMP/coded and $TMP/floats
+folders()
+{
+	rm -rf "$TMP/coded" "$TMP/floats"
+	for f in coded floats; do
+		mkdir "$TMP/$f"
+		for name in "$DATA"/wiki-7m/*; do case $name in *.safetensors) ;; *) cp "$name" "$TMP/$f" ;; esac; done
+		chmod -R u+w "$TMP/$f"
+		jq '.num_hidden_layers = 1' "$DATA/wiki-7m/config.json" >"$TMP/$f/config.json"
+	done
+	"$BUILD/tests/cli/tool_coded" "$1" "$2" "$DATA/wiki-7m" "$TMP/coded" "$TMP/floats" "${3:-}" >"$TMP/said" ||
+		bail "tool_coded $*"
+	jq --slurpfile said "$TMP/said" '.num_hidden_layers = 1 | .quantization_config = $said[0]' \
+		"$DATA/wiki-7m/config.json" >"$TMP/coded/config.json"
+}
+seed=0
+for scheme in $(sed -n 's/^	{ "\([a-z0-9-]*\)", .*/\1/p' "$SRC/tests/cli/tool_coded.c"); do
+	seed=$((seed + 1))
+	folders "$scheme" $seed
+	for type in f32 Q4_K; do
+		ok "$scheme as $type" gguf-convert -j $((seed%3 + 1)) -t $type -o "$TMP/got.gguf" "$TMP/coded"
+		is "... in silence" "$(cat "$TMP/.out")" ""
+		gguf-convert -q -t $type -o "$TMP/want.gguf" "$TMP/floats"
+		same "... the same bytes as from floats" "$TMP/got.gguf" "$TMP/want.gguf"
+	done
+done
+is "every scheme was tried" "$seed" "$(grep -c '[.]method = ' "$SRC/tests/cli/tool_coded.c")"
+
+# refused NAME TEXT: converting $TMP/coded fails with TEXT on stderr
+refused()
+{
+	not_ok "$1" 2 gguf-convert -q -o "$TMP/no.gguf" "$TMP/coded"
+	is "... $2" "$(grep -c -F -- "$2" "$TMP/.out")" 1
+	[ "$(grep -c -F -- "$2" "$TMP/.out")" = 1 ] || sed 's/^/# /' "$TMP/.out"
+}
+for row in 'fp8/scale/_proj.weight_scale_inv: scales do not fit the weights' \
+	'fp8/type/_proj.weight: is stored as I16 with the scales model.layers.0.' \
+	'fp8/no scale/_proj.weight: stored as F8_E4M3; weights must be F64, F32, F16 or BF16' \
+	'ct-nvfp4/factor/_proj.weight_global_scale: is not above 0' \
+	'ct-3/shape/_proj.weight_shape: is not the shape of the packed weights' \
+	'ct-3/zero/_proj.weight_zero_point: zeros do not fit the scales' \
+	'ct-8-act/group/_proj.weight_g_idx: there is no such group' \
+	'gptq-2-act/group/_proj.g_idx: there is no such group' \
+	'gptq-4/zero/_proj.qweight: has a shape that fits no packed weights' \
+	'gptq-4/scale/_proj.qweight: has a shape that fits no packed weights' \
+	'gptq-4/type/_proj.qweight: is stored as U32 with the scales model.layers.0.' \
+	'awq/zero/_proj.qzeros: zeros do not fit the scales'; do
+	IFS=/ read -r scheme fault text <<-END
+	$row
+	END
+	folders "$scheme" 1 "$fault"
+	refused "$scheme, wrong $fault" "$text"
+done
+
+# ---- other words of config.json ----
+folders gptq-4 1
+said() { jq ".quantization_config$1" "$TMP/coded/config.json" >"$TMP/c" && cp "$TMP/c" "$TMP/coded/config.json"; }
+said ' |= . + {checkpoint_format: "marlin"}'
+refused "a packing that is not GPTQ's" "its weights are quantized: convert the model that it was made from"
+folders awq 1
+said '.version = "gemv"'
+refused "another one of AWQ" "its weights are quantized: convert"
+folders fp8 1
+jq '.quantization_config' "$TMP/coded/config.json" >"$TMP/q"
+jq --slurpfile q "$TMP/q" 'del(.quantization_config) | .compression_config = $q[0]' "$TMP/coded/config.json" >"$TMP/c"
+cp "$TMP/c" "$TMP/coded/config.json"
+ok "compression_config, as it was once called" gguf-convert -q -o "$TMP/got.gguf" "$TMP/coded"
+gguf-convert -q -o "$TMP/want.gguf" "$TMP/floats"
+same "... the same bytes" "$TMP/got.gguf" "$TMP/want.gguf"
+cp "$TMP/floats/model.safetensors" "$TMP/coded"
+ok "floats, of which config.json says that they are coded" gguf-convert -q -o "$TMP/got.gguf" "$TMP/coded"
+same "... are taken as they are" "$TMP/got.gguf" "$TMP/want.gguf"
+done_testing
