@@ -6,38 +6,49 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "../libgguf/text.h"
 #include "../libgguf/try.h"
 #include "../model/util/file.h"
 #include "checkpoint_impl.h"
 #include "coded.h"
 
-struct scheme {
+/* Where AWQ has the codes of eight columns in an integer */
+static const uint8_t awq_places[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
+
+#define QWEIGHT .code = ".qweight", .scale = ".scales", .name = ".weight", .zero = ".qzeros"
+static const struct scheme {
 	const char *method;             /* quantization_config.quant_method */
+	const char *key, *format;       /* another key of it and its value, in any case; NULL: no matter which */
+	bool absent;                    /* that value is meant if the key is absent */
 	const char *code, *scale, *name;        /* endings; name: of the weight */
 	const char *zero, *group, *shape, *factor;      /* NULL: there are none */
 	bool turned;                    /* a column of codes is a row of the weight */
 	bool divided;                   /* scales are divided by the factor */
 	int bias;                       /* of zeros */
-};
-static const struct scheme schemes[] = {
+	const uint8_t *place;           /* as in struct coded_packed */
+} schemes[] = {
 	{ "fp8", .code = "", .scale = "_scale_inv", .name = "" },
 	{ "fbgemm_fp8", .code = "", .scale = "_scale", .name = "" },
 	{ "modelopt", .code = "", .scale = "_scale", .name = "", .factor = "_scale_2" },
 	{ "compressed-tensors", .code = "", .scale = "_scale", .name = "", .zero = "_zero_point" },
 	{ "compressed-tensors", .code = "_packed", .scale = "_scale", .name = "", .zero = "_zero_point",
 		.group = "_g_idx", .shape = "_shape", .factor = "_global_scale", .divided = true },
-	/* zeros are less by 1, unless `checkpoint_format` is gptq_v2 */
-	{ "gptq", .code = ".qweight", .scale = ".scales", .name = ".weight", .zero = ".qzeros", .group = ".g_idx",
-		.turned = true, .bias = 1 },
-	{ "awq", .code = ".qweight", .scale = ".scales", .name = ".weight", .zero = ".qzeros", .turned = true },
+	{ "gptq", "checkpoint_format", "gptq", true, QWEIGHT, .group = ".g_idx", .turned = true, .bias = 1 },
+	{ "gptq", "checkpoint_format", "gptq_v2", false, QWEIGHT, .group = ".g_idx", .turned = true },
+	{ "awq", "version", "gemm", true, QWEIGHT, .turned = true, .place = awq_places },
+	{ "auto-round", "packing_format", "auto_round:auto_gptq", true, QWEIGHT, .group = ".g_idx", .turned = true,
+		.bias = 1 },
+	{ "auto-round", "packing_format", "auto_round:gptqmodel", false, QWEIGHT, .group = ".g_idx", .turned = true },
+	{ "auto-round", "packing_format", "auto_round", false, QWEIGHT, .group = ".g_idx", .turned = true },
+	{ "auto-round", "packing_format", "auto_round:auto_awq", false, QWEIGHT, .turned = true,
+		.place = awq_places },
 };
+#undef QWEIGHT
 enum { N_SCHEMES = sizeof schemes/sizeof *schemes };
 /* Endings of what belongs to activations and to the cache, or to tensors of which nothing else is left */
 static const char *const not_weights[] = { ".input_scale", ".input_scale_ub", ".input_zero_point",
 	".input_global_scale", ".output_scale", "activation_scale", ".q_scale", ".k_scale", ".v_scale" };
-/* Where AWQ has the codes of eight columns in an integer */
-static const uint8_t awq_places[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
 
 /* ---- config.json ---- */
 
@@ -51,19 +62,18 @@ static const json_t *said(const struct config *c)
 	}
 	return NULL;
 }
-static const char *string_of(const json_t *j, const char *key, const char *absent)
+/* Is s what quantization_config says? */
+static bool is_said(const struct scheme *s, const json_t *q)
 {
-	const char *s = json_string_value(json_object_get(j, key));
-	return s ? s : absent;
+	const char *method = json_string_value(json_object_get(q, "quant_method")),
+		*format = s->key ? json_string_value(json_object_get(q, s->key)) : NULL;
+	if (!method || strcmp(method, s->method)) return false;
+	return !s->key || (format ? !strcasecmp(format, s->format) : s->absent);
 }
 bool coded_is(const struct config *c)
 {
-	const json_t *q = said(c);
-	const char *method = string_of(q, "quant_method", "");
 	bool is = false;
-	for (size_t i = 0; i < N_SCHEMES; i++) is |= !strcmp(schemes[i].method, method);
-	if (!strcmp(method, "gptq")) is = text_starts(string_of(q, "checkpoint_format", "gptq"), "gptq");
-	if (!strcmp(method, "awq")) is = !strcmp(string_of(q, "version", "gemm"), "gemm");
+	for (size_t i = 0; i < N_SCHEMES; i++) is |= is_said(schemes + i, said(c));
 	return is;
 }
 /* The rows, or the columns, that config.json says share a scale; 0 if it does not say. */
@@ -192,9 +202,9 @@ static enum ggu_status measure_words(const struct finder *f, const struct scheme
 	if (!k->code.bits || (s->turned && t->n_dims != 2))
 		return misfit(f, t, "has a shape that fits no packed weights");
 	if (k->code.down) k->rows = k->rows*32/k->code.bits;
-	if (strcmp(s->method, "awq")) return GGU_OK;
-	k->code.place = awq_places;
-	return k->code.bits == 4 && k->columns%8 == 0 ? GGU_OK : misfit(f, t, "does not have eight codes of 4 bits");
+	k->code.place = s->place;
+	return !s->place || (k->code.bits == 4 && k->columns%8 == 0) ? GGU_OK :
+		misfit(f, t, "does not have eight codes of 4 bits");
 }
 /* Rows and columns of codes */
 static enum ggu_status measure(const struct finder *f, const struct scheme *s, const struct source_tensor *shape,
@@ -333,8 +343,7 @@ static enum ggu_status build(struct finder *f, const struct scheme *s, const cha
 	if (!st) st = fit_group(f, s, k);
 	if (!st) st = fit_factor(f, s, &factor, k);
 	if (!st && type_is(&k->code.in, "I32"))
-		k->bias = !k->zero.in.name ? 1 << k->code.bits >> 1 :
-			strcmp(string_of(f->said, "checkpoint_format", ""), "gptq_v2") ? s->bias : 0;
+		k->bias = k->zero.in.name ? s->bias : 1 << k->code.bits >> 1;
 	if (!st) st = add_weight(f, s, base, n, k);
 	free((char *)shape.name);
 	free((char *)factor.name);
@@ -374,9 +383,8 @@ void coded_free(struct coded *k)
 }
 static enum ggu_status find_all(struct finder *f)
 {
-	const char *method = string_of(f->said, "quant_method", "");
 	for (const struct scheme *s = schemes; s < schemes + N_SCHEMES; s++)
-		for (size_t i = 0; i < f->source->n && !strcmp(s->method, method); i++)
+		for (size_t i = 0; i < f->source->n && is_said(s, f->said); i++)
 			if (!f->gone[i]) TRY(find_weight(f, s, i));
 	for (size_t i = 0; i < f->source->n; i++) {
 		const char *name = f->source->tensors[i].name;

@@ -10,7 +10,8 @@
  * matrices for blocks of codes; or a list says which of their rows, or columns, belongs to each row, or column, of
  * codes. A tensor of three dimensions is so many matrices.
  *
- * Sources of the formats: transformers (FP8), compressed-tensors, NVIDIA ModelOpt, GPTQModel, AutoAWQ. */
+ * Sources of the formats: transformers (FP8), compressed-tensors, NVIDIA ModelOpt, GPTQModel, AutoAWQ,
+ * AutoRound. */
 #ifndef CONVERT_CODED_H
 #define CONVERT_CODED_H
 #include "checkpoint.h"

@@ -67,6 +67,9 @@ refused "a packing that is not GPTQ's" "its weights are quantized: convert the m
 folders awq 1
 said '.version = "gemv"'
 refused "another one of AWQ" "its weights are quantized: convert"
+folders auto-round 1
+said '.packing_format = "mlx"'
+refused "another one of AutoRound" "its weights are quantized: convert"
 folders fp8 1
 jq '.quantization_config' "$TMP/coded/config.json" >"$TMP/q"
 jq --slurpfile q "$TMP/q" 'del(.quantization_config) | .compression_config = $q[0]' "$TMP/coded/config.json" >"$TMP/c"

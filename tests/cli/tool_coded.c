@@ -46,7 +46,14 @@ static const struct scheme {
 		.method = "gptq", .more = ", \"checkpoint_format\": \"gptq\"" },
 	{ "gptq-8-v2", ".qweight", ".scales", "I32", "BF16", 8, 128, 1, true, true, true,
 		.method = "gptq", .more = ", \"checkpoint_format\": \"gptq_v2\"" },
-	{ "awq", ".qweight", ".scales", "I32", "F16", 4, 64, 1, true, true, true, .method = "awq" },
+	{ "awq", ".qweight", ".scales", "I32", "F16", 4, 64, 1, true, true, true, .method = "awq",
+		.more = ", \"version\": \"GEMM\"" },
+	{ "auto-round", ".qweight", ".scales", "I32", "F16", 5, 32, 1, true, true, true, .zero_bias = 1,
+		.method = "auto-round" },
+	{ "auto-round-v2", ".qweight", ".scales", "I32", "F16", 4, 32, 1, true, true, true,
+		.method = "auto-round", .more = ", \"packing_format\": \"auto_round\"" },
+	{ "auto-round-awq", ".qweight", ".scales", "I32", "F16", 4, 32, 1, true, true, true,
+		.method = "auto-round", .more = ", \"packing_format\": \"auto_round:auto_awq\"" },
 };
 static const char *fault = "";
 static bool damage(const char *what) { return !strcmp(fault, what); }
@@ -162,13 +169,14 @@ struct matrix {
 	int32_t *group;
 	float factor;
 };
+static bool is_awq(const struct scheme *s) { return strstr(s->name, "awq") != NULL; }
 static void add_codes(struct file *f, const struct matrix *m)
 {
 	const struct scheme *s = m->s;
 	const char *type = damage("type") ? "I16" : s->type;
 	if (s->packed) {
-		const struct packed p = pack(m->code, m->rows, m->columns, s->bits, s->turned && strcmp(s->name, "awq"),
-			!strcmp(s->name, "awq"));
+		const struct packed p = pack(m->code, m->rows, m->columns, s->bits, s->turned && !is_awq(s),
+			is_awq(s));
 		const int64_t shape[2] = { (int64_t)m->rows + damage("shape"), (int64_t)m->columns };
 		add(f, m->base, s->code, damage("type") ? "U32" : "I32", p.rows, p.columns, 2, p.w, 4*p.rows*p.columns);
 		if (!s->turned) add(f, m->base, "_shape", "I64", 0, 2, 1, shape, sizeof shape);
@@ -189,7 +197,7 @@ static void add_scales(struct file *f, const struct matrix *m)
 		m->scale_bytes - less*each);
 	if (s->zeros && !s->packed) add(f, m->base, "_zero_point", "I8", r, c, 2, m->zero, n);
 	else if (s->zeros) {
-		const struct packed p = pack(m->zero, r, c, s->bits, !s->turned, !strcmp(s->name, "awq"));
+		const struct packed p = pack(m->zero, r, c, s->bits, !s->turned, is_awq(s));
 		const size_t columns = p.columns - damage("zero");
 		add(f, m->base, s->turned ? ".qzeros" : "_zero_point", "I32", p.rows, columns, 2, p.w,
 			4*p.rows*columns);
