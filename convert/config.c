@@ -404,6 +404,25 @@ static enum ggu_status pooling(struct config *c, const char *dir, struct ggu_err
 	return s || !*file ? s : file_json(dir, file, &c->pooling, err);
 }
 
+/* What ModelOpt once said in a file of its own is in quantization_config now. */
+static enum ggu_status quantization(struct config *c, const char *dir, struct ggu_error *err)
+{
+	static const char key[] = "quantization_config";
+	json_t *file, *producer, *method;
+	enum ggu_status s = file_json(dir, "hf_quant_config.json", &file, err);
+	if (s) return s == GGU_ERR_MISSING ? GGU_OK : s;
+	producer = json_object_get(file, "producer");
+	method = json_object_get(producer, "name");
+	if (json_is_string(method) && !json_object_get(c->root, key)) {
+		json_t *said = json_object();
+		if (json_object_set(said, "quant_method", method) || json_object_set(c->root, key, said))
+			s = ggu_no_memory(err);
+		json_decref(said);
+	}
+	json_decref(file);
+	return s;
+}
+
 enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *set, bool optional,
 	struct ggu_error *err)
 {
@@ -416,7 +435,8 @@ enum ggu_status config_open(struct config *c, const char *dir, struct arch_set *
 	if (s == GGU_ERR_MISSING && optional) {
 		enum ggu_status found = arch_find_fallback(set, &c->arch, err);
 		if (found || c->arch) s = found;
-	} else if (!s) {
+	} else if (!s) s = quantization(c, dir, err);
+	if (!s && c->root) {
 		c->text = file_text_part(c->root);
 		s = config_keys_new(&c->keys, c->root, err);
 		if (!s) s = find_class(c, set, err);

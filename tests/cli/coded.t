@@ -70,6 +70,14 @@ refused "another one of AWQ" "its weights are quantized: convert"
 folders auto-round 1
 said '.packing_format = "mlx"'
 refused "another one of AutoRound" "its weights are quantized: convert"
+folders modelopt 1
+jq 'del(.quantization_config)' "$TMP/coded/config.json" >"$TMP/c" && cp "$TMP/c" "$TMP/coded/config.json"
+refused "FP8 without a word of it" "_proj.weight: stored as F8_E4M3; weights must be"
+echo '{"producer": {"name": "modelopt", "version": "0.15"}, "quantization": {"quant_algo": "FP8"}}' \
+	>"$TMP/coded/hf_quant_config.json"
+ok "in a file of its own, as ModelOpt once wrote it" gguf-convert -q -o "$TMP/got.gguf" "$TMP/coded"
+gguf-convert -q -o "$TMP/want.gguf" "$TMP/floats"
+same "... the same bytes" "$TMP/got.gguf" "$TMP/want.gguf"
 folders fp8 1
 jq '.quantization_config' "$TMP/coded/config.json" >"$TMP/q"
 jq --slurpfile q "$TMP/q" 'del(.quantization_config) | .compression_config = $q[0]' "$TMP/coded/config.json" >"$TMP/c"
