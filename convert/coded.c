@@ -76,7 +76,8 @@ bool coded_is(const struct config *c)
 	for (size_t i = 0; i < N_SCHEMES; i++) is |= is_said(schemes + i, said(c));
 	return is;
 }
-/* The rows, or the columns, that config.json says share a scale; 0 if it does not say. */
+/* The rows, or the columns, that config.json says share a scale; 0 if it does not say. It may say different things of
+ * different layers, so this counts only where it fits. */
 static uint64_t told(const json_t *q, bool columns)
 {
 	const json_t *weights = q, *block, *n;
@@ -383,9 +384,10 @@ void coded_free(struct coded *k)
 }
 static enum ggu_status find_all(struct finder *f)
 {
-	for (const struct scheme *s = schemes; s < schemes + N_SCHEMES; s++)
-		for (size_t i = 0; i < f->source->n && is_said(s, f->said); i++)
-			if (!f->gone[i]) TRY(find_weight(f, s, i));
+	for (const struct scheme *s = schemes; s < schemes + N_SCHEMES; s++) {
+		if (!is_said(s, f->said)) continue;
+		for (size_t i = 0; i < f->source->n; i++) if (!f->gone[i]) TRY(find_weight(f, s, i));
+	}
 	for (size_t i = 0; i < f->source->n; i++) {
 		const char *name = f->source->tensors[i].name;
 		for (size_t k = 0; k < sizeof not_weights/sizeof *not_weights; k++)
