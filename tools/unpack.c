@@ -2,10 +2,12 @@
  * unpack.c - see unpack.h. The first two bytes tell whether a file is gzipped; if not, it passes through as it is. */
 #include <limits.h>
 #include <string.h>
+#include "../libgguf/try.h"
 #include "../libgguf/whole.h"
 #include "unpack.h"
 
 enum { GZIP_ONLY = 16 };                /* for inflateInit2, added to the size of the window */
+enum { MAGIC_MOST = 10 };               /* bytes that tell what a file is */
 
 void unpack_begin(struct unpack *u, int fd)
 {
@@ -43,8 +45,27 @@ static bool is_gzip(const struct unpack *u)
 	return u->z.avail_in >= 2 && u->z.next_in[0] == 0x1f && u->z.next_in[1] == 0x8b;
 }
 
+/* What people have beside texts, and whose bytes would pass for a text in an odd language. */
+static const struct { const char *magic; unsigned n; const char *what; } strange[] = {
+	{ "\xfd" "7zXZ", 6, "an xz file" },
+	{ "\x28\xb5\x2f\xfd", 4, "a zstd file" },
+	{ "BZh91AY&SY", MAGIC_MOST, "a bzip2 file" },
+	{ "PK\3\4", 4, "a zip archive" },
+	{ "PAR1\x15", 5, "a Parquet file" },
+	{ "GGUF\3\0\0\0", 8, "a GGUF file" },
+};
+static enum ggu_status refuse_strange(const struct unpack *u, struct ggu_error *err)
+{
+	for (size_t i = 0; i < sizeof strange/sizeof *strange; i++)
+		if (u->z.avail_in >= strange[i].n && !memcmp(u->z.next_in, strange[i].magic, strange[i].n))
+			return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "is %s, neither a text nor a gzipped one",
+				strange[i].what);
+	return GGU_OK;
+}
+
 static enum ggu_status begin(struct unpack *u, struct ggu_error *err)
 {
+	TRY(refuse_strange(u, err));
 	u->state = is_gzip(u) ? UNPACK_STREAM : UNPACK_PLAIN;
 	return u->state == UNPACK_PLAIN || inflateInit2(&u->z, MAX_WBITS + GZIP_ONLY) == Z_OK ? GGU_OK :
 		ggu_no_memory(err);
@@ -86,7 +107,8 @@ enum ggu_status unpack_more(void *ctx, void *to, size_t n, size_t *got, struct g
 	struct unpack *u = ctx;
 	enum ggu_status s = GGU_OK;
 	for (*got = 0; !s && !*got;) {
-		if ((s = fill(u, u->state == UNPACK_BEGIN || u->state == UNPACK_BETWEEN ? 2 : 1, err))) break;
+		if ((s = fill(u, u->state == UNPACK_BEGIN ? MAGIC_MOST : u->state == UNPACK_BETWEEN ? 2 : 1, err)))
+			break;
 		if (!u->z.avail_in && u->ended && u->state != UNPACK_STREAM) break;
 		if (u->state == UNPACK_BEGIN) s = begin(u, err);
 		else if (u->state == UNPACK_BETWEEN) s = go_on(u, err);

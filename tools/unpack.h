@@ -2,7 +2,8 @@
  * unpack.h - the bytes of a file, unpacked if it is gzipped. Programs only.
  *
  * Several streams one after another are one text, and zeros after the last are ignored, as in gzip(1). Anything else
- * after it is an error, as part of the text would be missing. */
+ * after it is an error, as part of the text would be missing. So is a file of another kind that is easily given by
+ * mistake, such as one that xz made. */
 #ifndef TOOLS_UNPACK_H
 #define TOOLS_UNPACK_H
 #include <zlib.h>

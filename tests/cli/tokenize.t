@@ -55,6 +55,19 @@ is "the two bytes of gzip alone" "$(printf '\037\213' | gguf-tokenize -m "$M" 2>
 	"gguf-tokenize: (stdin): byte 2: the gzip stream is truncated"
 is "the first of them is a text" "$(printf '\037' | gguf-tokenize -m "$M" --decode 2>&1)" \
 	"gguf-tokenize: (stdin): byte 0: '\x1F' is not a token id"
+strange()
+{
+	is "$1 for a text" "$(printf "$2 and more" | gguf-tokenize -m "$M" 2>&1)" \
+		"gguf-tokenize: (stdin): byte 0: is $1, neither a text nor a gzipped one"
+}
+strange "an xz file" '\3757zXZ\0'
+strange "a zstd file" '(\265/\375'
+strange "a bzip2 file" 'BZh91AY&SY'
+strange "a zip archive" 'PK\3\4'
+strange "a Parquet file" 'PAR1\025'
+strange "a GGUF file" 'GGUF\3\0\0\0'
+is "a text that begins like one" \
+	"$(printf 'PK' | gguf-tokenize -m "$M" --no-bos | gguf-tokenize -m "$M" --decode | tail -c 2)" PK
 is "a folder for a text" "$(gguf-tokenize -m "$M" "$TMP" 2>&1)" "gguf-tokenize: $TMP: Is a directory"
 mkdir "$TMP/dir"
 not_ok "an empty folder" 2 gguf-tokenize -m "$TMP/dir" "$TMP/ids"
