@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "../libgguf/grow.h"
 #include "../model/vocab/tokenizer.h"
 #include "../quant/quant.h"
@@ -231,6 +232,16 @@ static void open_standard(void)
 			exit(EXIT_TROUBLE);
 }
 
+/* Each shard of a model is a file that stays open, and there are sets with one for each tensor, more than the 1024
+ * files that a process has by default. That default is so low for the sake of select(), which nothing here uses. */
+static void allow_files(void)
+{
+	struct rlimit files;
+	if (getrlimit(RLIMIT_NOFILE, &files)) return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /* With jansson, a value that was never set looks like one for which there was no memory. */
 static void *json_memory(size_t n)
 {
@@ -301,6 +312,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 	msg_program = p->name;
 	json_set_alloc_funcs(json_memory, free);
 	open_standard();
+	allow_files();
 	signal(SIGXFSZ, SIG_IGN);       /* a file larger than the limit: the write fails, and is reported */
 	for (int i = 1; i < argc; i++) {
 		char *a = argv[i];
