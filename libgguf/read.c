@@ -28,6 +28,21 @@ struct ggu_leniency ggu_file_leniency(const struct ggu_file *f, uint32_t shard)
 	return (struct ggu_leniency){ f->options.defect, f->options.defect_ctx, shard, name };
 }
 
+/* The error for a file of another kind, and a pointer by its name: it is what people have most often. */
+static enum ggu_status no_gguf(struct ggu_cursor *c, const uint8_t magic[4])
+{
+	char rest[sizeof TEXT_LFS - 1 - 4];
+	enum ggu_status s;
+
+	if (!memcmp(magic, TEXT_LFS, 4) && ggu_cursor_bytes(c, rest, sizeof rest) == GGU_OK
+		&& text_is(rest, sizeof rest, TEXT_LFS + 4))
+		s = ggu_fail(c->err, GGU_ERR_FORMAT, 0, "", TEXT_LFS_MEANS);
+	else
+		s = ggu_fail(c->err, GGU_ERR_FORMAT, 0, "", "not a GGUF file: the magic is %02x %02x %02x %02x",
+			magic[0], magic[1], magic[2], magic[3]);
+	return ggu_rule(c->err, GGU_RULE_MAGIC, s);
+}
+
 static enum ggu_status magic_and_version(struct ggu_cursor *c)
 {
 	struct ggu_shard *s = c->s;
@@ -39,8 +54,7 @@ static enum ggu_status magic_and_version(struct ggu_cursor *c)
 			"is being edited in place, or the edit was interrupted; if so, 'gguf-edit -I' restores the "
 			"old header"));
 	if (!text_is(magic, sizeof magic, "GGUF"))
-		return ggu_rule(c->err, GGU_RULE_MAGIC, ggu_fail(c->err, GGU_ERR_FORMAT, 0, "",
-			"not a GGUF file: the magic is %02x %02x %02x %02x", magic[0], magic[1], magic[2], magic[3]));
+		return no_gguf(c, magic);
 	TRY(ggu_cursor_u32(c, &s->version));
 	/* the format has no mark of its byte order; but a small version in the upper half is one that was swapped */
 	if (s->version && !(s->version & 0xffff)) {

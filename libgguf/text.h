@@ -33,6 +33,10 @@ static inline bool text_ends(const void *p, size_t n, const char *with)
 	return n >= k && !memcmp((const char *)p + (n - k), with, k);
 }
 
+/* What a folder that was cloned without Git LFS has in place of a large file begins so. */
+#define TEXT_LFS "version https://git-lfs.github.com/spec/"
+#define TEXT_LFS_MEANS "is a Git LFS pointer; the file that it stands for was not downloaded"
+
 /* "2048 x 32000", in the order of the file; a size of TEXT_ANY reads "any". Returns its length. */
 enum { TEXT_SHAPE = 100 };
 #define TEXT_ANY UINT64_MAX

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "../../libgguf/text.h"
 #include "../../libgguf/whole.h"
 #include "file.h"
 
@@ -65,12 +66,10 @@ bool file_exists(const char *dir, const char *name)
 	return yes;
 }
 
-/* Is it what a folder that was cloned without Git LFS has in place of a large file? */
 static bool is_lfs_pointer(int fd)
 {
-	static const char start[] = "version https://git-lfs.github.com/spec/";
-	char head[sizeof start - 1];
-	return pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head && !memcmp(head, start, sizeof head);
+	char head[sizeof TEXT_LFS - 1];
+	return pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head && text_is(head, sizeof head, TEXT_LFS);
 }
 
 enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *bytes, struct ggu_error *err)
@@ -100,8 +99,7 @@ enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *
 	}
 	if (is_lfs_pointer(f)) {
 		close(f);
-		return file_fail(err, GGU_ERR_UNSUPPORTED, name, 0, "",
-			"is a Git LFS pointer; the file that it stands for was not downloaded");
+		return file_fail(err, GGU_ERR_UNSUPPORTED, name, 0, "", TEXT_LFS_MEANS);
 	}
 	*fd = f;
 	*bytes = (uint64_t)st.st_size;
