@@ -466,7 +466,7 @@ int main(int argc, char **argv)
 		"cache-type-v save-logits pin mlock no-mmap arch-file");
 	if (o.merge && !operands) msg_die("--merge needs the parts as operands");
 	if (o.merge) return merge(argv, operands);
-	if (operands > 1) msg_die("too many operands: '%s'", argv[1]);
+	if (operands > 1) opt_spare(opts, argv[1]);
 	if (o.save && o.from) msg_die("--save-logits and --from cannot be combined: saved logits begin with the text");
 	return evaluate(operands ? argv[0] : NULL);
 }

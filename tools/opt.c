@@ -304,6 +304,22 @@ static int parse_letters(const struct opt *opts, const struct opt_program *p, ch
 	return i;
 }
 
+static bool was_given(const struct opt *o)
+{
+	size_t i = 0;
+	while (i < MOST_GIVEN && given[i] && given[i] != o) i++;
+	return i < MOST_GIVEN && given[i] == o;
+}
+/* Programs elsewhere take the model or the output as an operand. */
+void opt_spare(const struct opt *opts, const char *operand)
+{
+	const struct opt *model = find_letter(opts, 'm'), *output = find_letter(opts, 'o');
+	const char *hint = "";
+	if (model && !was_given(model)) hint = "; the model is named with -m";
+	else if (output && !was_given(output)) hint = "; the output is named with -o";
+	usage("too many operands: '%s'%s", operand, hint);
+}
+
 int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_program *p)
 {
 	struct ggu_error err;
@@ -343,7 +359,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 		print_usage(stderr, p);
 		exit(EXIT_TROUBLE);
 	}
-	if (p->max_operands >= 0 && n > p->max_operands) usage("too many operands: '%s'%s", argv[p->max_operands], "");
+	if (p->max_operands >= 0 && n > p->max_operands) opt_spare(opts, argv[p->max_operands]);
 	return n;
 }
 

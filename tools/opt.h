@@ -61,6 +61,8 @@ struct opt_program {
 /* The i-th option of the table, those of OPT_COMMON among them; NULL after the last. */
 const struct opt *opt_at(const struct opt *opts, size_t i);
 int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_program *p);
+/* Dies because of an operand too many, with a hint at the option that it may be meant for. */
+_Noreturn void opt_spare(const struct opt *opts, const char *operand);
 /* After opt_parse: dies if one of the options `names` was given (long names, separated by blanks), which have no
  * meaning together with `with`: "--batch cannot be combined with --merge". */
 void opt_refuse(const char *with, const char *names);

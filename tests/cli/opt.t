@@ -121,7 +121,13 @@ for x in --json --metadata --tensors --match=x --sort=name --ctx=8 --cache-type-
 done
 refused "--type cannot be combined with --vocab-only" gguf-convert --vocab-only -t f16 "$DATA/wiki-7m"
 refused "--imatrix cannot be combined with --vocab-only" gguf-convert -i m.gguf --vocab-only "$DATA/wiki-7m"
-is "too many operands" "$(run gguf-info m.gguf n.gguf)" 2
+# shellcheck disable=SC2086
+spare() { refused "too many operands: '$1'; the $2" $3; }
+spare out.gguf "output is named with -o" "gguf-edit --set a.b=u8:1 m.gguf out.gguf"
+spare 4 "output is named with -o" "gguf-quantize m.gguf out.gguf q4_0 4"
+spare out.gguf "output is named with -o" "gguf-imatrix -m m.gguf text out.gguf"
+spare m.gguf "model is named with -m" "gguf-bench m.gguf"
+refused "too many operands: 'out.gguf'" gguf-edit --set a.b=u8:1 -o e.gguf m.gguf out.gguf
 is "too few operands" "$(run gguf-cat m.gguf)" 2
 is "... shows how it is used" "$(sed -n 2p err)" "$(gguf-cat -h | head -n 1)"
 is "-h" "$(run gguf-info -h)" 0
