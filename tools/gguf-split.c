@@ -224,8 +224,11 @@ int main(int argc, char **argv)
 	argc = opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-split", "split a GGUF model into shards, or merge them",
 		"[-n] [--max-size SIZE] [--max-tensors N] [--no-tensor-first-split] -o NAME [FILE]\n"
-		"[-n] --like SHARD -o NAME [FILE]\n--merge [-o FILE] [SHARD]", 0, 1 });
+		"[-n] --like SHARD -o NAME [FILE]\n--merge [-o FILE] [SHARD]", 0, -1 });
 	check_options();
+	if (argc > 1 && o.merge) msg_die("--merge expects one shard, which stands for the whole set; '%s' is too many, "
+		"and the output is named with -o", argv[1]);
+	if (argc > 1) opt_spare(opts, argv[1]);
 	s.name = argc ? argv[0] : "-";
 	if (!o.merge) first = shard_name(o.output, 0, 1);
 	sandbox_enter((const char *[]){ s.name, o.like }, 2, o.dry_run ? NULL : first ? first : o.output);

@@ -59,6 +59,15 @@ gguf-quantize -q q4_0 m.gguf | gguf-split --like like-00001-of-*.gguf -o q4
 gguf-split --merge q4-00001-of-*.gguf | cmp - q4.gguf
 is "quantize and split in a pipe, then merge, is quantizing" $? 0
 
+# a pattern of the shell must not take a shard for the output
+is "--merge with all the shards' names" "$(gguf-split --merge like-*.gguf 2>&1; echo $?)" \
+	"gguf-split: --merge expects one shard, which stands for the whole set; 'like-00002-of-00007.gguf' is too \
+many, and the output is named with -o
+2"
+ok "... leaves them as they are" sh -c 'gguf-split --merge like-00001-of-*.gguf | cmp - m.gguf'
+is "splitting two models" "$(gguf-split --max-size 3M -o x m.gguf q8.gguf 2>&1 | head -n 1)" \
+	"gguf-split: too many operands: 'q8.gguf'"
+
 # llama-gguf-split exits 0 for each of these and leaves a file that cannot be read
 { echo 'kv u32 general.alignment 4096'; sed '/^kv u32 general.alignment/d' "$SRC/tests/cli/info.gguf.txt"; } |
 	make_gguf >a.gguf
