@@ -191,6 +191,16 @@ static uint32_t nearest_file_type(const struct ggu_tensor *const *t, size_t n, c
 	return RECIPE_KEEP;
 }
 
+/* Warns if the recipe leaves all tensors alone: the output bears its name, and is as large as the input. */
+static void tell_of_idleness(const struct recipe *r, const char *name, const struct recipe_choice *choice, size_t n)
+{
+	size_t i = 0;
+	while (i < n && choice[i].reason == RECIPE_LEFT_ALONE) i++;
+	if (i == n && n && recipe_type(r) != RECIPE_KEEP)
+		msg_warn("%s: has no tensor that recipes quantize (several rows, a name that ends in weight): "
+			"all stay as they are", msg_name(name));
+}
+
 uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name,
 	const struct ggu_meta *meta, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice)
 {
@@ -213,6 +223,7 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 	} else {
 		if (recipe_choose(r, &ro, meta, t, n, choice, &err) != GGU_OK) msg_die_error(name, &err);
 		typewish_report(wishes);
+		tell_of_idleness(r, name, choice, n);
 		ftype = recipe_file_type(r);
 	}
 	typewish_free(wishes);

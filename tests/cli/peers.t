@@ -31,6 +31,12 @@ is "... and its shards are merged to the same file" $? 0
 "$mk" general.architecture=superpoint b.weight:f32:256x4 a.weight:f32:256x4 >superpoint.gguf
 ok "an architecture that nobody knows" gguf-quantize -q -o s.gguf Q4_K_M superpoint.gguf
 is "... keeps the order of its tensors" "$(names s.gguf)" '["b.weight","a.weight"]'
+"$mk" general.architecture=superpoint l0_weights:f32:256x4 >idle.gguf
+is "a model without a weight that a recipe quantizes is named" "$(gguf-quantize -o s.gguf Q8_0 idle.gguf 2>&1)" \
+	"gguf-quantize: idle.gguf: has no tensor that recipes quantize (several rows, a name that ends in \
+weight): all stay as they are"
+is "... and one without tensors is not" "$("$mk" general.architecture=llama | gguf-quantize Q8_0 2>&1 >s.gguf)" ""
+is "... nor one that is copied" "$(gguf-quantize COPY idle.gguf 2>&1 >s.gguf)" ""
 is "words go to standard error" "$(gguf-quantize -v -o q.gguf Q4_K_M m.gguf 2>/dev/null | wc -c | tr -d ' ')" 0
 gguf-edit --set x.n=i32:-7 --set "x.s=str:$(printf '%0300d' 0)" --set "$(printf 'k%0200d' 0)=u8:1" -o edited.gguf m.gguf
 is "a number keeps its sign, a string and a key their length" \
