@@ -270,13 +270,14 @@ static void print_profile(const struct test *t)
 	}
 }
 
+/* A line of less than 80 columns. */
 static void print_test(const struct test *t)
 {
-	printf("%-8s %7zu %7zu  %10.2f %10.2f %10.2f  %8.1f %7.0f%%  ",
-		t->generates ? "generate" : "prompt", t->n, t->depth, t->tokens_per_s, t->lowest, t->highest,
-		t->generates ? t->gb : t->gmacs, 100*t->share);
-	if (t->generates) printf("GB/s of %.1f\n", t->read_gb);
-	else printf("GMAC/s\n");
+	printf("%-8s %6zu %6zu %8.2f %8.2f %8.2f %7.1f %-6s %4.0f%%", t->generates ? "generate" : "prompt", t->n,
+		t->depth, t->tokens_per_s, t->lowest, t->highest, t->generates ? t->gb : t->gmacs,
+		t->generates ? "GB/s" : "GMAC/s", 100*t->share);
+	if (t->generates) printf(" of %.1f", t->read_gb);
+	putchar('\n');
 }
 static void print_text(const struct bench *b, const struct test *t, size_t n, const char *cpu, int threads)
 {
@@ -286,8 +287,8 @@ static void print_text(const struct bench *b, const struct test *t, size_t n, co
 	printf("limits: reads %.1f GB/s; products, GMAC/s: int16 %.0f, int8 %.0f, float %.0f",
 		l->read_gb, l->int16_gmacs, l->int8_gmacs, l->f32_gmacs);
 	if (l->amx_gmacs > 0) printf(", AMX %.0f", l->amx_gmacs);
-	printf("\n\n%-8s %7s %7s  %10s %10s %10s  %8s %8s\n",
-		"", "tokens", "depth", "tokens/s", "lowest", "highest", "", "of limit");
+	printf("\n\n%-8s %6s %6s %8s %8s %8s %20s\n",
+		"", "tokens", "depth", "tokens/s", "lowest", "highest", "of limit");
 	for (const struct test *x = t; x < t + n; x++)
 		print_test(x);
 	for (size_t i = 0; i < n && o.profile; i++) print_profile(t + i);

@@ -61,8 +61,9 @@ ok "--profile as text" sh -c 'gguf-bench -m a.gguf --prompt 8 --generate 2 --rep
 	grep -q "ffn_up ffn_gate"'
 gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 >text
 ok "text has a line for each test" sh -c \
-	'grep -q "^prompt  *8 " text && grep -q "^generate  *2 .* GB/s of [0-9.]*$" text &&
+	'grep -q "^prompt  *8 " text && grep -q "^generate  *2 .* GB/s .*% of [0-9.]*$" text &&
 	grep -q "^limits: reads" text'
+ok "... which fits into a terminal" sh -c '! grep -qE "^(prompt|generate).{72}" text'
 ok "weights in memory of their own" gguf-bench -m a.gguf --prompt 8 --generate 1 --repeat 1 --no-mmap -j 2
 ok "a cache of blocks" gguf-bench -m a.gguf --prompt 8 --generate 1 --depth 70 --repeat 1 --cache-type-v q8_0
 not_ok "--cache-type-k: no such type" 2 gguf-bench -m a.gguf --cache-type-k q6_K
