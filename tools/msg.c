@@ -125,6 +125,14 @@ void *msg_need(void *p)
 }
 
 const char *msg_name(const char *file) { return file && strcmp(file, "-") ? file : "(stdin)"; }
+/* NAME-00001-of-00003.gguf and the like, of the same set? */
+static bool is_shard_beside(const char *a, const char *b)
+{
+	enum { TAIL = sizeof "00001-of-00003.gguf" - 1, NUMBER = 5 };
+	const size_t n = strlen(a);
+	return n > TAIL && strlen(b) == n && !strncmp(a, b, n - TAIL)
+		&& !strcmp(a + n - TAIL + NUMBER, b + n - TAIL + NUMBER);
+}
 void msg_error(const char *file, const struct ggu_error *err)
 {
 	const char *name = msg_name(file), *inner = err->file, *what = err->what;
@@ -132,7 +140,7 @@ void msg_error(const char *file, const struct ggu_error *err)
 	char at[40] = "";
 	if (err->offset != GGU_NO_OFFSET) snprintf(at, sizeof at, "byte %llu: ", (unsigned long long)err->offset);
 	/* a shard's name replaces that of the set; a file of a folder follows the folder; file_named has added ./ */
-	if (strchr(inner, '/')) {
+	if (strchr(inner, '/') || is_shard_beside(inner, name)) {
 		bool added = !strncmp(inner, "./", 2) && file && strncmp(file, "./", 2);
 		name = inner + (added ? 2 : 0);
 		inner = "";

@@ -79,8 +79,12 @@ last=$(echo like-*-of-*.gguf | sed 's/.* //')
 cp "$last" whole && truncate -s -4096 "$last"
 not_ok "a truncated shard is not merged" 2 gguf-split --merge -o never.gguf like-00001-of-*.gguf
 ok "... and leaves nothing" sh -c '! ls never* .never*'
+is "... and is named once" "$(gguf-info "$last" 2>&1 >/dev/null | sed 's/: byte.*//')" "gguf-info: $last"
 rm "$last"
 not_ok "a missing shard is not merged" 2 gguf-split --merge -o never.gguf like-00001-of-*.gguf
+is "... and is named alone" "$(gguf-info like-00001-of-*.gguf 2>&1)" "gguf-info: $last: No such file or directory"
+is "... in another folder too" "$(gguf-info "$PWD"/like-00001-of-*.gguf 2>&1)" \
+	"gguf-info: $PWD/$last: No such file or directory"
 mv whole "$last"
 cp like-00001-of-*.gguf keep
 not_ok "shards that are read are not overwritten" 2 gguf-split --max-tensors 9 -o like like-00001-of-*.gguf
