@@ -106,6 +106,18 @@ static void read_source(struct group *g, const char *file, char *ids)
 	for (size_t i = 0; i < g->source.n; at += g->source.part[i++].n) g->source.part[i].ids = g->source.ids + at;
 }
 
+/* Reads all ids once before any is evaluated, so that a bad one and a disk without room show at once. */
+static void reserve(const struct group *g, const char *file, const char *text)
+{
+	const size_t e = model_n_embd(g->m), v = model_n_vocab(g->m);
+	const uint64_t row = o.hidden ? (model_n_layer(g->m) + 1)*(uint64_t)e : model_has_head(g->m) ? v : e;
+	struct lines all = { 0 };
+	for (const char *p = text; *p; p = next_line(p)) read_line(&all, v, file, text, &p);
+	out_reserve(g->out, all.n_ids*row*sizeof(float));
+	free(all.ids);
+	free(all.part);
+}
+
 static void encode(struct group *g)
 {
 	struct part *source;
@@ -189,6 +201,7 @@ int main(int argc, char **argv)
 	out_refuse_input(out, n ? argv[0] : "-");
 	out_refuse_input(out, o.source);
 	read_source(&g, file, text);
+	reserve(&g, file, text);
 	for (const char *p = text; *p; p = next_line(p)) {
 		if (!read_line(&g.l, model_n_vocab(m), file, text, &p)) continue;
 		if (o.hidden || g.l.n_ids >= g.n_batch) run(&g);        /* --hidden evaluates one sequence at a time */

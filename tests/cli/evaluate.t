@@ -379,6 +379,9 @@ for seed in 1 2 3 4; do
 		gguf-tokenize -m bytes.gguf --decode >b
 	same "... and so does its continuation: seed $seed" a b
 done
+{ yes 1 2 3 | head -n 600; echo 99999999; } >late.ids
+is "gguf-logits: an id that is wrong in the last line: nothing is evaluated" \
+	"$(gguf-logits -q -m m.gguf late.ids 2>/dev/null | wc -c | tr -d ' ')" 0
 not_ok "gguf-logits: a word" 2 sh -c 'echo 1 two | gguf-logits -q -m m.gguf'
 not_ok "gguf-logits: an id beyond the vocabulary" 2 sh -c 'echo 1 99999999 | gguf-logits -q -m m.gguf'
 not_ok "gguf-logits: a negative id" 2 sh -c 'echo 1 -1 | gguf-logits -q -m m.gguf'
