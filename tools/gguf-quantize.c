@@ -201,12 +201,9 @@ static void dry_run(const struct run *r, json_t *list, uint64_t file_bytes)
 
 /* ---- writing ---- */
 
-/* Writes n tensors of the run, from `first` on, and their metadata. */
-static void write_tensors(const struct run *r, size_t first, size_t n, const struct ggu_meta *meta, struct out *out)
+static struct run part_of(const struct run *r, size_t first, size_t n)
 {
 	struct run part = *r;
-	struct ggu_writer *w;
-	struct ggu_error err;
 	part.t += first;
 	part.choice += first;
 	part.re.re.n = part.n = n;
@@ -214,15 +211,30 @@ static void write_tensors(const struct run *r, size_t first, size_t n, const str
 	part.re.re.choice = part.choice;
 	if (r->from) part.re.re.from = r->from + first;
 	part.re.first = first;
+	return part;
+}
+/* Writes n tensors of the run, from `first` on, and their metadata; returns the bytes of the file. */
+static uint64_t write_tensors(const struct run *r, size_t first, size_t n, const struct ggu_meta *meta,
+	struct out *out)
+{
+	struct run part = part_of(r, first, n);
+	struct ggu_writer *w;
+	struct ggu_error err;
+	uint64_t bytes;
 	part.re.re.read_ctx = &part;
 	if (remake_writer(&part.re.re, meta, &w, &err) != GGU_OK) msg_die_error(r->re.name, &err);
 	remake_run_write(&part.re, w, out, o.jobs);
+	bytes = ggu_writer_file_bytes(w);
 	ggu_writer_free(w);
+	return bytes;
 }
 
-/* Writes the shards that were requested. Their final names appear together, that of shard 1 last. */
-static void write_shards(const struct run *r, const struct ggu_meta *meta, const char *in, uint32_t n_shards)
+/* Writes the shards that were requested, and returns their bytes. Their final names appear together, that of shard 1
+ * last. *written becomes the part of the run that is in them. */
+static uint64_t write_shards(const struct run *r, const struct ggu_meta *meta, const char *in, uint32_t n_shards,
+	struct run *written)
 {
+	uint64_t sum = 0;
 	uint64_t *bytes = msg_need(calloc(r->n + 1, sizeof *bytes));
 	uint32_t *shard = msg_need(calloc(r->n + 1, sizeof *shard));
 	struct out **out = msg_need(calloc(n_shards, sizeof *out));
@@ -240,7 +252,8 @@ static void write_shards(const struct run *r, const struct ggu_meta *meta, const
 		m = shard_meta(meta, i, n_shards, r->n);
 		out[i] = out_open(name, true);
 		refuse_inputs(out[i], r->in, in);
-		write_tensors(r, first, n, m, out[i]);
+		sum += write_tensors(r, first, n, m, out[i]);
+		if (o.part.n) *written = part_of(r, first, n);
 		out_seal(out[i]);
 		ggu_meta_free(m);
 		free(name);
@@ -250,6 +263,7 @@ static void write_shards(const struct run *r, const struct ggu_meta *meta, const
 	free(bytes);
 	free(shard);
 	free(out);
+	return sum;
 }
 
 static void check_options(const char *in)
@@ -269,6 +283,16 @@ static void check_options(const char *in)
 	if (o.shards && o.part.n) msg_die("--shards and --part cannot be combined");
 	if ((o.shards || o.part.n) && !o.dry_run && !shard_prefix(o.out))
 		msg_die("no output name given: use -o PREFIX for shards PREFIX-00001-of-0000N.gguf");
+}
+
+static struct imatrix *read_matrix(void)
+{
+	struct imatrix *im = NULL;
+	struct ggu_error err;
+	if (o.imatrix && imatrix_read(&im, o.imatrix, &err) != GGU_OK) msg_die_error(o.imatrix, &err);
+	if (im && o.damp >= 0 && !imatrix_n_covariances(im))
+		msg_warn("%s: it has no covariances, so --damp changes nothing", o.imatrix);
+	return im;
 }
 
 static struct out *open_output(void)
@@ -294,11 +318,10 @@ static void make_by_text(struct run *r, const char *in)
 
 int main(int argc, char **argv)
 {
-	struct run r = { 0 };
-	struct imatrix *im = NULL;
+	struct run r = { 0 }, written;
+	struct imatrix *im;
 	struct ggu_writer *w;
 	struct ggu_meta *meta;
-	struct ggu_error err;
 	struct out *out = NULL;
 	json_t *list = NULL;
 	const struct recipe *recipe;
@@ -320,9 +343,7 @@ int main(int argc, char **argv)
 	if (!o.dry_run && !n_shards) out = open_output();
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter((const char *[]){ in, o.imatrix, o.plan, o.calibrate }, 4, o.out);
-	if (o.imatrix && imatrix_read(&im, o.imatrix, &err) != GGU_OK) msg_die_error(o.imatrix, &err);
-	if (im && o.damp >= 0 && !imatrix_n_covariances(im))
-		msg_warn("%s: it has no covariances, so --damp changes nothing", o.imatrix);
+	im = read_matrix();
 	open_run(&r, in, im, list);
 	if (out) refuse_inputs(out, r.in, in);
 	ftype = choose(&r, recipe, im != NULL || o.calibrate);
@@ -334,15 +355,16 @@ int main(int argc, char **argv)
 	bytes = ggu_writer_file_bytes(w);
 	ggu_writer_free(w);
 	if (o.calibrate && !o.dry_run) make_by_text(&r, in);
+	written = r;
 	if (o.dry_run) dry_run(&r, list, bytes);
-	else if (n_shards) write_shards(&r, meta, in, n_shards);
+	else if (n_shards) bytes = write_shards(&r, meta, in, n_shards, &written);
 	else {
 		write_tensors(&r, 0, r.n, meta, out);
 		pipe_drain(r.in, in);
 	}
 	if (!o.dry_run && !msg_verbose && !o.part.n && !msg_quiet && isatty(2))
 		remake_table_total(stderr, &r.re.re, bytes);
-	if (list) remake_json_total(&r.re.re, list, bytes);
+	if (list) remake_json_total(&written.re.re, list, bytes);
 	if (!out || out_fd(out) != 1) out_close_stdout();
 	if (out) out_commit(out);       /* last, so that after exit 2 there is no output */
 	ggu_meta_free(meta);

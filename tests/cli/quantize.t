@@ -396,6 +396,13 @@ $q -q --shards 3 -o s Q4_K_M m.gguf
 same "a part from shards" from-00002-of-00003.gguf s-00002-of-00003.gguf
 cat m.gguf | $q -q --part 3/3 -o piped Q4_K_M -
 same "a part from a pipe" piped-00003-of-00003.gguf s-00003-of-00003.gguf
+sums_up='([.tensors[].bytes] | add) == .bytes and ([.tensors[].bytes_before] | add) == .bytes_before and
+	(.bits_per_weight*.weights/8 - .bytes | fabs) < 1 and .file_bytes == $bytes'
+$q -q --json --part 2/3 -o t Q4_K_M m.gguf >j
+ok "totals in the JSON of a part are those of its tensors" \
+	jq -e --argjson bytes "$(wc -c <t-00002-of-00003.gguf)" "$sums_up" j
+$q -q --json --shards 3 -o t Q4_K_M m.gguf >j
+ok "... and of shards, of all" jq -e --argjson bytes "$(cat t-*-of-00003.gguf | wc -c)" "$sums_up" j
 for bad in 0/3 4/3 3 1/0 1/2x x; do not_ok "--part $bad" 2 $q --part $bad -o p Q4_K_M m.gguf; done
 is "a part beyond the last is reported" "$($q --part 3/2 -o p Q4_K_M m.gguf 2>&1)" \
 	"gguf-quantize: --part 3/2: parts are counted from 1, to 2 here"
