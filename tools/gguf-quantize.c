@@ -229,15 +229,14 @@ static uint64_t write_tensors(const struct run *r, size_t first, size_t n, const
 	return bytes;
 }
 
-/* Writes the shards that were requested, and returns their bytes. Their final names appear together, that of shard 1
- * last. *written becomes the part of the run that is in them. */
-static uint64_t write_shards(const struct run *r, const struct ggu_meta *meta, const char *in, uint32_t n_shards,
-	struct run *written)
+/* Writes the shards that were requested to out[n_shards], all to be committed by the caller, and returns their bytes.
+ * *written becomes the part of the run that is in them. */
+static uint64_t write_shards(const struct run *r, const struct ggu_meta *meta, const char *in, struct out **out,
+	uint32_t n_shards, struct run *written)
 {
 	uint64_t sum = 0;
 	uint64_t *bytes = msg_need(calloc(r->n + 1, sizeof *bytes));
 	uint32_t *shard = msg_need(calloc(r->n + 1, sizeof *shard));
-	struct out **out = msg_need(calloc(n_shards, sizeof *out));
 	size_t first = 0, n;
 	if (r->n < n_shards) msg_die("%s: has %zu tensors, too few for %u shards", in, r->n, n_shards);
 	for (size_t i = 0; i < r->n; i++) bytes[i] = remake_bytes(&r->re.re, i);
@@ -259,10 +258,8 @@ static uint64_t write_shards(const struct run *r, const struct ggu_meta *meta, c
 		free(name);
 	}
 	pipe_drain(r->in, in);
-	out_commit_set(out, n_shards);
 	free(bytes);
 	free(shard);
-	free(out);
 	return sum;
 }
 
@@ -322,7 +319,7 @@ int main(int argc, char **argv)
 	struct imatrix *im;
 	struct ggu_writer *w;
 	struct ggu_meta *meta;
-	struct out *out = NULL;
+	struct out *out = NULL, **shards = NULL;
 	json_t *list = NULL;
 	const struct recipe *recipe;
 	const char *in;
@@ -339,6 +336,7 @@ int main(int argc, char **argv)
 	recipe = operands(argc, argv, &in);
 	check_options(in);
 	n_shards = o.part.n ? o.part.n : (uint32_t)o.shards;
+	if (n_shards) shards = msg_need(calloc(n_shards, sizeof *shards));
 	if (o.json) list = json_array();
 	if (!o.dry_run && !n_shards) out = open_output();
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
@@ -357,7 +355,7 @@ int main(int argc, char **argv)
 	if (o.calibrate && !o.dry_run) make_by_text(&r, in);
 	written = r;
 	if (o.dry_run) dry_run(&r, list, bytes);
-	else if (n_shards) bytes = write_shards(&r, meta, in, n_shards, &written);
+	else if (n_shards) bytes = write_shards(&r, meta, in, shards, n_shards, &written);
 	else {
 		write_tensors(&r, 0, r.n, meta, out);
 		pipe_drain(r.in, in);
@@ -367,10 +365,11 @@ int main(int argc, char **argv)
 	if (list) remake_json_total(&written.re.re, list, bytes);
 	if (!out || out_fd(out) != 1) out_close_stdout();
 	if (out) out_commit(out);       /* last, so that after exit 2 there is no output */
+	if (shards) out_commit_set(shards, n_shards);
 	ggu_meta_free(meta);
 	imatrix_free(im);
 	ggu_close(r.in);
 	calibrate_free(r.re.calibration);
-	free(r.t); free(r.choice); free(r.from);
+	free(r.t); free(r.choice); free(r.from); free(shards);
 	return EXIT_YES;
 }

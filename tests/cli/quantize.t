@@ -403,6 +403,9 @@ ok "totals in the JSON of a part are those of its tensors" \
 	jq -e --argjson bytes "$(wc -c <t-00002-of-00003.gguf)" "$sums_up" j
 $q -q --json --shards 3 -o t Q4_K_M m.gguf >j
 ok "... and of shards, of all" jq -e --argjson bytes "$(cat t-*-of-00003.gguf | wc -c)" "$sums_up" j
+not_ok "... but no shard appears if it cannot be printed" 2 \
+	sh -c "$q -q --json --shards 2 -o full Q4_K_M m.gguf >/dev/full"
+is "..., none at all" "$(find . -name '*full-0*')" ""
 for bad in 0/3 4/3 3 1/0 1/2x x; do not_ok "--part $bad" 2 $q --part $bad -o p Q4_K_M m.gguf; done
 is "a part beyond the last is reported" "$($q --part 3/2 -o p Q4_K_M m.gguf 2>&1)" \
 	"gguf-quantize: --part 3/2: parts are counted from 1, to 2 here"
