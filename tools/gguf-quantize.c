@@ -137,6 +137,11 @@ static void check_sources(const struct run *r)
 		return;
 	}
 }
+static void check_shards(const struct run *r, const char *in, uint32_t n_shards)
+{
+	void (*const tell)(const char *fmt, ...) = o.dry_run ? msg_warn : msg_die;
+	if (r->n < n_shards) tell("%s: has %zu tensors, too few for %u shards", in, r->n, n_shards);
+}
 /* RECIPE IN, IN RECIPE, RECIPE, or IN with --plan */
 static const struct recipe *operands(int n, char **v, const char **in)
 {
@@ -238,7 +243,6 @@ static uint64_t write_shards(const struct run *r, const struct ggu_meta *meta, c
 	uint64_t *bytes = msg_need(calloc(r->n + 1, sizeof *bytes));
 	uint32_t *shard = msg_need(calloc(r->n + 1, sizeof *shard));
 	size_t first = 0, n;
-	if (r->n < n_shards) msg_die("%s: has %zu tensors, too few for %u shards", in, r->n, n_shards);
 	for (size_t i = 0; i < r->n; i++) bytes[i] = remake_bytes(&r->re.re, i);
 	shard_cut(bytes, r->n, n_shards, shard);
 	for (uint32_t i = 0; i < n_shards; i++, first += n) {
@@ -346,6 +350,7 @@ int main(int argc, char **argv)
 	if (out) refuse_inputs(out, r.in, in);
 	ftype = choose(&r, recipe, im != NULL || o.calibrate);
 	check_sources(&r);
+	check_shards(&r, in, n_shards);
 	remake_run_fallbacks(&r.re, msg_verbose || o.dry_run);
 	meta = remake_run_meta(&r.re, ggu_file_meta(r.in), ftype);
 	if (o.calibrate) remake_run_told(meta, o.calibrate);

@@ -35,6 +35,9 @@ is "the text's name is kept" "$(gguf-info --get quantize.imatrix.dataset a.gguf)
 $q $least --calibrate "$text" --shards 2 -o s Q4_K_S two.gguf
 is "in shards" "$(gguf-cat s-00001-of-00002.gguf blk.1.ffn_down.weight | cksum)" \
 	"$(gguf-cat e.gguf blk.1.ffn_down.weight | cksum)"
+is "too many of them are refused before the text is read" \
+	"$($q --calibrate none --shards 1000 -o s Q4_K_S two.gguf 2>&1 | sed 's/[0-9]* tensors/N tensors/')" \
+	"gguf-quantize: two.gguf: has N tensors, too few for 1000 shards"
 $q $least --calibrate "$text" --json -o b.gguf Q4_K_S two.gguf >table.json
 is "the table has errors" "$(jq '[.tensors[] | select(.error > 0)] | length' table.json)" 16
 small_checkpoint tied && gguf-convert -q -o tied.gguf tied

@@ -114,6 +114,8 @@ is "quantized input, refused in a dry run too" "$($q -n Q5_K_M a.gguf 2>&1 >/dev
 	"gguf-quantize: a.gguf: token_embd.weight is already quantized (q4_K); start from the original, or\
  give --allow-requantize"
 is "... unless it is allowed" "$($q -n --allow-requantize Q5_K_M a.gguf 2>&1 >/dev/null)" ""
+is "more shards than tensors, in a dry run too" "$($q -n --shards 1000 Q5_K_M m.gguf 2>&1 >/dev/null)" \
+	"gguf-quantize: m.gguf: has $(types m.gguf | grep -c .) tensors, too few for 1000 shards"
 ok "quantized input that stays as it is" $q -o b.gguf Q4_K_M a.gguf
 not_ok "needs a matrix" 2 $q -o x.gguf IQ2_XXS m.gguf
 not_ok "type that does not exist" 2 $q -o x.gguf --tensor-type 'a=q9' Q4_K_M m.gguf
