@@ -261,7 +261,9 @@ confined()
 }
 if [ "$(confined gguf-info 2>/dev/null)" = 1 ]; then
 	for p in "gguf-logits -m model.gguf" "gguf-run -m model.gguf" "gguf-tokenize -m model.gguf" \
-		"gguf-perplexity -m model.gguf" "gguf-imatrix -m model.gguf -o i.gguf" "gguf-imatrix --stats"; do
+		"gguf-perplexity -m model.gguf" "gguf-perplexity -m model.gguf --save-logits l -o p.txt" \
+		"gguf-imatrix -m model.gguf -o i.gguf" "gguf-imatrix -m model.gguf --checkpoint c -o i.gguf" \
+		"gguf-imatrix --stats"; do
 		# shellcheck disable=SC2086
 		is "$p is in the sandbox" "$(confined $p)" 1
 	done
