@@ -8,8 +8,8 @@
 #include "drawn.h"
 #include "msg.h"
 
-/* For so many windows of the text, one is added that goes through the first block, and one that goes through the whole
- * model. */
+/* For so many windows of the text, one is added that goes through the first block, and for so many, one of these goes
+ * on through the whole model. */
 enum { FIRST_BLOCK = 4, WHOLE = 24 };
 /* the first token's share of its window: one in so many */
 enum { FIRST_SHARE = 16 };
