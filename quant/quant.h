@@ -124,7 +124,9 @@ enum { QUANT_EFFORT_MIN = 1, QUANT_EFFORT_DEFAULT = 5, QUANT_EFFORT_MAX = 9 };
 
 /* What is minimised in addition to the plain weighted error. All zero: nothing. */
 struct quant_objective {
-	float doubt;    /* added to importances of mean 1, as the matrix is an estimate from other text */
+	/* added to importances of mean 1, as the matrix is an estimate from other text; less of it if the mean comes
+	 * from a few columns */
+	float doubt;
 	float prior;    /* an error of x counts 1 + prior*|x|/rms times, the rms over the block */
 	float lift;     /* how much of the size that weights lose by least squares a block's scale gets back */
 };
@@ -141,8 +143,9 @@ void quant_weigh(const struct quant_objective *o, const float *importance, size_
  *
  * A row's bytes depend only on that row, the weights, the objective and the effort, so rows may be divided among
  * threads in any way. F32, F16, BF16 and Q8_0 round exactly as ggml and ignore weights, objective and effort. Finite x
- * decodes to finite weights, except where F16, BF16 and Q8_0 round to infinity, as ggml does. Non-finite x is encoded
- * as something finite or NaN, without a crash; callers report it.
+ * decodes to finite weights, except where F16, BF16 or the scale of Q8_0 round to infinity, as ggml's do. Non-finite x
+ * stays so in F32, F16 and BF16, and an infinity makes its block in Q8_0 non-finite; all else becomes something finite.
+ * Callers report it.
  *
  * No block depends on another: a stretch of columns (whole blocks) is encoded as it is in the whole row.
  *
@@ -155,7 +158,7 @@ enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, con
 /* The covariance of a weight's inputs, factored: when a column is rounded, the targets of the following columns shift
  * (feedback.c). May be used by many threads at once. */
 struct quant_feedback;
-bool quant_can_feed_back(uint32_t type);        /* every block type */
+bool quant_can_feed_back(uint32_t type);        /* every block type but Q8_1 and Q8_K */
 /* covariance: the mean of x xT over inputs x of n columns, as packed lower triangles ([0][0], [1][0], [1][1], ...) of
  * blocks of `block` columns on its diagonal, the last one smaller; block is n, or a multiple of 256. damp: the share of
  * the diagonal that is added to it, in addition to 0.01 of its mean. pool may be NULL. GGU_ERR_RANGE: not positive, or

@@ -2,20 +2,21 @@
  * expr.h - the tiny expressions of architecture files.
  *
  *   expr    := or [ "?" expr ":" expr ]
- *   or      := and { "or" and }      and := not { "and" not }      not := [ "not" ] cmp
- *   cmp     := alt [ ("=="|"!="|"<"|"<="|">"|">="|"in") alt ]
+ *   or      := and { "or" and }      and := not { "and" not }      not := { "not" } cmp
+ *   cmp     := alt { ("=="|"!="|"<"|"<="|">"|">="|"in") alt }
  *   alt     := sum { "??" sum }                  a ?? b: b where a is null
  *   sum     := term { ("+"|"-") term }           term := unary { ("*"|"/"|"//"|"%") unary }
- *   unary   := [ "-" ] post                      post := prim { "." name | "[" expr "]" }
+ *   unary   := { "-" } post                      post := prim { "." name | "[" expr "]" }
  *   prim    := number | 'string' | true | false | null | name | name "(" args ")" | "(" expr ")" | "[" args "]"
  *   name    := letter or _, then letters, digits, _
  *
- * Values are null, bool, int (64 bits), float (double), string, list, object (from the caller). A null operand
- * of an arithmetic operator or comparison other than == and != makes null; "/" is float division unless both are
- * ints that divide exactly, "//" is floor division. Functions: min max abs sqrt pow log floor ceil round int float
- * len, has(name) (not null), any/all over lists, contains(list, x), count(list, x), range(n), and what the caller adds.
- * Overflow, division by zero and wrong kinds are errors with the position in the text. Brackets nest up to 64 deep,
- * and operators without brackets make a chain of at most 200, so that no text can exhaust the stack. */
+ * Values are null, bool, int (64 bits), float (double), string, list, object (from the caller). A null operand of an
+ * arithmetic operator or of "<", "<=", ">" or ">=" makes null; nothing is in null. "/" is float division unless both
+ * are ints that divide exactly, "//" is floor division. Functions: min max abs sqrt pow log floor ceil round int float
+ * len, has(name) (not null), any/all over lists, contains(list, x), count(list, x), range(n), and what the caller adds;
+ * those from abs to float make null of null. Overflow of ints, division by zero and wrong kinds are errors with the
+ * position in the text; floats that overflow are infinite. Brackets and signs nest less than 64 deep, and operators
+ * without brackets make a chain of less than 200, so that no text can exhaust the stack. */
 #ifndef MODEL_UTIL_EXPR_H
 #define MODEL_UTIL_EXPR_H
 #include "../../libgguf/ggu.h"

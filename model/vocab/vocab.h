@@ -20,10 +20,10 @@ struct vocab_hints {
 	bool config_prefix;                     /* add_prefix_space of tokenizer_config.json is add_space_prefix */
 	int64_t eot;
 };
-/* Reads the folder's tokenizer.json, tokenizer.model, vocab.json with merges.txt, tokenizer_config.json,
- * added_tokens.json, chat_template.jinja and .json, and the ids of special tokens in config.json. Which file has
- * priority follows llama.cpp's converter. GGU_ERR_UNSUPPORTED: a tokenizer of another kind. err names the file. The
- * caller frees *v. */
+/* Reads the folder's tokenizer.json, tokenizer.model or spiece.model, vocab.json with merges.txt, vocab.txt,
+ * tokenizer_config.json, added_tokens.json, chat_template.jinja and .json, additional_chat_templates/, and the ids of
+ * special tokens in config.json. Which file has priority follows llama.cpp's converter. GGU_ERR_UNSUPPORTED: a
+ * tokenizer of another kind. err names the file. The caller frees *v. */
 enum ggu_status vocab_from_dir(struct vocab **v, const char *dir, const struct vocab_hints *h, struct ggu_error *err);
 extern const char *const vocab_file_names[];    /* of those files; NULL ends them */
 /* Copies what it needs from m. Ids out of range are ignored; arrays of the wrong kind or length are refused. */

@@ -536,7 +536,7 @@ static void what_is_refused_leaves_the_state(void **state)
 	drop_model(m);
 }
 
-/* a state may have got there by model_eval, state_copy or state_load */
+/* a state may have got there by model_eval or state_load */
 static void a_session_whose_state_is_beyond_its_end_refuses_more(void **unused)
 {
 	struct model *m = make_model(&transformer, GGU_TYPE_F32, 1);
