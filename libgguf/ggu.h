@@ -83,7 +83,8 @@ struct ggu_error {
 	int sys_errno;          /* with GGU_ERR_IO, else 0 */
 	char where[128];        /* truncated if necessary, always terminated; not masked for terminals */
 	char file[128];         /* only its end if it is too long: "...part/model.gguf" */
-	char what[160];         /* a phrase: "string of 9000 bytes extends past the end of the file" */
+	/* a phrase, "string of 9000 bytes extends past the end of the file"; with GGU_ERR_IO what failed, "open" */
+	char what[160];
 };
 /* Fills *err if err is not NULL and returns code, so that `return ggu_fail(err, ...)` works. */
 #if defined __GNUC__
@@ -170,7 +171,8 @@ enum ggu_status ggu_meta_copy(struct ggu_meta **to, const struct ggu_meta *from)
 
 /* Setters replace in place or append; data is copied. On failure nothing is changed. GGU_ERR_NOMEM: out of memory.
  * GGU_ERR_TYPE: t is not of the function's sort (integers, floats). GGU_ERR_RANGE: a value that t cannot represent, a
- * bool that is neither 0 nor 1, or a key that is empty, contains NUL or is longer than 65535 bytes. */
+ * bool that is neither 0 nor 1, arrays nested more than 8 deep, or a key that is empty, contains NUL or is longer than
+ * 65535 bytes. */
 enum ggu_status ggu_meta_set_uint(struct ggu_meta *m, const char *key, enum ggu_kv_type t, uint64_t v);
 enum ggu_status ggu_meta_set_int(struct ggu_meta *m, const char *key, enum ggu_kv_type t, int64_t v);
 enum ggu_status ggu_meta_set_float(struct ggu_meta *m, const char *key, enum ggu_kv_type t, double v);
