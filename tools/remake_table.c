@@ -33,8 +33,13 @@ static struct sizes sizes(const struct remake *r)
 /* per weight */
 static double bits(uint64_t bytes, uint64_t weights) { return weights ? 8.0*(double)bytes/(double)weights : 0; }
 
-/* Types for the table: what the source delivers, and the new one. */
-static const char *from_name(const struct remake *r, size_t i) { return ggu_type_info(r->t[i]->type)->name; }
+/* Types for the table: what the source delivers, and the new one. A checkpoint's tensors have the new one already if no
+ * recipe chose it; then the source's is what they are read as. */
+static const char *from_name(const struct remake *r, size_t i)
+{
+	bool already = r->from && r->t[i]->type == r->choice[i].type;
+	return ggu_type_info(already ? r->from[i] : r->t[i]->type)->name;
+}
 static const char *to_name(const struct remake *r, size_t i) { return ggu_type_info(r->choice[i].type)->name; }
 
 void remake_table_begin(struct remake_table *to, FILE *f, const struct remake *r, bool errors)

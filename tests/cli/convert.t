@@ -68,6 +68,12 @@ is "fall-backs are summed in a line" "$(gguf-convert -t q8_0 --arch-file "$TMP/t
 gguf-convert -v -t q8_0 --arch-file "$TMP/tiny.yaml" -o "$TMP/f4.gguf" "$TMP/m" 2>"$TMP/err"
 is "... with -v in detail" "$(grep "fall-backs, " "$TMP/err") $(grep 'fall-back$' "$TMP/err" |
 	awk '{ print $1, $7 }')" "$FALLS token_embd.weight f16"
+changes() { sed -n 's/^\([^ ]*\) .* \([^ ]*\) -> \([^ ]*\) .*/\1 \2 \3/p'; }
+for t in q8_0 Q4_K_M; do
+	gguf-convert -v -t $t -o "$TMP/v.gguf" "$DATA/wiki-7m" 2>&1 | changes >"$TMP/done"
+	gguf-convert -n -t $t "$DATA/wiki-7m" | changes >"$TMP/plan"
+	same "$t: -v shows the types of a dry run" "$TMP/done" "$TMP/plan"
+done
 
 # MXFP4 with one block to a row, whose scales have gaps between them if every second row is taken
 mkdir "$TMP/packed"
