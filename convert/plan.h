@@ -6,8 +6,8 @@
  *   NAME: {from: [{from:, transform:}, ...]}     parts joined along the slowest axis
  *   NAME: {from: BLOCKS, scales: SCALES, pack: mxfp4}      bytes of two tensors, combined block by block
  *   NAME: {make: EXPR}                           numbers computed from config.json
- *   NAME: [ALTERNATIVE, ...]                     the first alternative whose `when` holds and, if it is optional,
- *                                                whose source the checkpoint has
+ *   NAME: [ALTERNATIVE, ...]                     the first alternative whose `when` holds and, if `optional: EXPR`
+ *                                                holds, whose source the checkpoint has
  *
  * {i} in names runs over the layers, {x} in a source over the experts, or as many as `stack: EXPR` says, which are
  * stacked. A name and its source that end in ".*" stand for ".weight" and, if the checkpoint has one, ".bias"; `bias:
