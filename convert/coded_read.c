@@ -84,10 +84,13 @@ static float e4m3(unsigned u)
 	const float x = of_bits((u & 127) << 20)*0x1p120f;
 	return (u & 127) == 127 ? NAN : u & 128 ? -x : x;
 }
+/* The upper byte of a half */
 static float e5m2(unsigned u)
 {
-	const float x = (u & 127) < 124 ? of_bits((u & 127) << 21)*0x1p112f : (u & 3) ? NAN : INFINITY;
-	return u & 128 ? -x : x;
+	const uint16_t half = (uint16_t)(u << 8);
+	float x;
+	quant_decode(GGU_TYPE_F16, &half, &x, 1);
+	return x;
 }
 static float e8m0(unsigned u) { return u == 255 ? NAN : ldexpf(1, (int)u - 127); }
 static float e2m1(unsigned u)
