@@ -68,11 +68,13 @@ double num_exp(double x)
 	return p*r;
 }
 
-double num_log(double x)
+/* log x = the result + *rest, the sum within 2^-56 of it, so that a large multiple is still exact enough for num_exp */
+static double log_parts(double x, double *rest)
 {
 	uint64_t u;
 	int64_t e = 0;
-	double m, s, z, p = 0;
+	double m, d, s, s_rest, z, tail, p = 0, whole, sum, all;
+	*rest = 0;
 	if (x != x || x == INFINITY) return x;
 	if (x <= 0) return x == 0 ? -INFINITY : NAN;
 	if (x < 2.2250738585072014e-308) { x *= 18014398509481984.0; e = -54; }
@@ -81,18 +83,36 @@ double num_log(double x)
 	u = (u & 0xfffffffffffffu) | 0x3ff0000000000000u;
 	memcpy(&m, &u, 8);
 	if (m > 1.4142135623730951) { m *= 0.5; e++; }
-	s = (m - 1)/(m + 1);                            /* log m = 2 (s + s^3/3 + s^5/5 ...), |s| < 0.172 */
+	/* log m = 2 (s + s^3/3 + s^5/5 ..), |s| < 0.172; m - 1 is exact, s_rest has what m + 1 and the quotient lost */
+	d = m + 1;
+	s = (m - 1)/d;
+	s_rest = (fma(-s, d, m - 1) - s*(m - (d - 1)))/d;
 	z = s*s;
 	for (int i = 23; i >= 3; i -= 2) p = fma(p, z, 1.0/i);
-	p = fma(p*z, s, s)*2;
-	return fma((double)e, 6.93147180369123816490e-01, fma((double)e, 1.90821492927058770002e-10, p));
+	tail = 2*fma(p*z, s, s_rest);
+	/* ln 2 in two parts, the first of 32 bits: its multiple is exact and is 0 or the larger summand */
+	whole = (double)e*6.93147180369123816490e-01;
+	sum = whole + 2*s;
+	tail = (2*s - (sum - whole)) + fma((double)e, 1.90821492927058770002e-10, tail);
+	all = sum + tail;
+	*rest = tail - (all - sum);
+	return all;
+}
+
+double num_log(double x)
+{
+	double rest;
+	return log_parts(x, &rest);
 }
 
 double num_pow(double x, double y)
 {
+	double rest, l = log_parts(x, &rest), product = y*l, e;
 	if (y == 0) return 1;
 	if (x == 0) return y > 0 ? 0 : INFINITY;
-	return num_exp(y*num_log(x));
+	e = num_exp(product);
+	if (!(fabs(product) < 1000) || e == INFINITY) return e;
+	return fma(e, fma(y, rest, fma(y, l, -product)), e);  /* e^(a + b) is e^a (1 + b) */
 }
 
 /* sin and cos of r, |r| <= pi/4 and a little */

@@ -43,7 +43,7 @@ float vec_sum_exp(const float *a, size_t n, float m);                   /* vec_s
 void vec_turn(float *a, float *b, const float *c, const float *s, size_t n);
 void vec_turn_pairs(float *x, const float *c, const float *s, size_t n);
 
-/* scalars in double: within 4 ulp of double (num_pow: plus 2 |y log x|; sin, cos: |x| < 2^30; they are NaN if |x| >=
+/* scalars in double: within 4 ulp of double (num_pow: plus |y log x|/8; sin, cos: |x| < 2^30; they are NaN if |x| >=
  * 2^50 or x is NaN) */
 double num_exp(double x);
 double num_log(double x);
