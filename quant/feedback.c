@@ -205,9 +205,13 @@ static void copy_panels(struct quant_feedback *q)
 enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t block, const float *covariance,
 	double damp, struct ggu_pool *pool, struct ggu_error *err)
 {
-	struct quant_feedback *q = calloc(1, sizeof *q);
+	struct quant_feedback *q;
 	enum ggu_status s = GGU_OK;
 	double least;
+	if (!block || n % PANEL || (block < n && block % GROUP))
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
+			"%zu columns in blocks of %zu: not multiples of %d and %d", n, block, PANEL, GROUP);
+	q = calloc(1, sizeof *q);
 	if (q) {
 		q->n = n;
 		q->block = block < n ? block : n;
@@ -223,7 +227,6 @@ enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t
 		return ggu_no_memory(err);
 	}
 	least = DAMP_LEAST*mean_diagonal(n, q->block, covariance);
-	if (n % PANEL || (q->block < n && q->block % GROUP)) s = GGU_ERR_RANGE;
 	for (size_t first = 0; first < n && !s; first += q->block) {
 		size_t width = n - first < q->block ? n - first : q->block;
 		s = factor_block(q, first, width, covariance, damp, least, pool);

@@ -160,9 +160,10 @@ enum ggu_status quant_encode(uint32_t type, const struct quant_objective *o, con
 struct quant_feedback;
 bool quant_can_feed_back(uint32_t type);        /* every block type but Q8_1 and Q8_K */
 /* covariance: the mean of x xT over inputs x of n columns, as packed lower triangles ([0][0], [1][0], [1][1], ...) of
- * blocks of `block` columns on its diagonal, the last one smaller; block is n, or a multiple of 256. damp: the share of
- * the diagonal that is added to it, in addition to 0.01 of its mean. pool may be NULL. GGU_ERR_RANGE: not positive, or
- * n is not a multiple of 8. Takes 9*n*block bytes while it works and 5*n*block from then on. */
+ * blocks of `block` columns on its diagonal, the last one smaller; block is n or more, or a multiple of 256. damp: the
+ * share of the diagonal that is added to it, in addition to 0.01 of its mean. pool may be NULL. GGU_ERR_RANGE: not
+ * positive, n is not a multiple of 8, or block not as stated. Takes 9*n*block bytes while it works and 5*n*block from
+ * then on. */
 enum ggu_status quant_feedback_new(struct quant_feedback **q, size_t n, size_t block, const float *covariance,
 	double damp, struct ggu_pool *pool, struct ggu_error *err);
 /* Adds a holder, who must free it too; from any thread. Returns q. */
@@ -177,7 +178,7 @@ struct quant_objective quant_corrected_objective(uint32_t type);
 /* As quant_encode, for rows of n columns, but keeps (x - decoded) H (x - decoded)T small; the weights of columns are
  * the factor's own. *error, if error is not NULL: that sum over the rows, damping included, computed in a separate
  * pass. work: quant_feedback_work_bytes(), 64-byte aligned, one for each thread. More rows at once take less time for
- * each; 128 are enough. */
+ * each; 128 are enough. GGU_ERR_RANGE: n is not a multiple of the type's block; nothing is written then. */
 enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t type, const struct quant_objective *o,
 	const float *x, size_t rows, int effort, void *dst, void *work, double *error);
 size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows);

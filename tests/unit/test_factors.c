@@ -238,6 +238,24 @@ static void without_threads_they_are_the_same(void **state)
 	nobody_need_ask(state);
 	no_threads = false;
 }
+/* Only the first shapes are what quant.h allows: whole panels of eight columns, in blocks of whole groups. */
+static void other_shapes_are_named(void **state)
+{
+	static const struct { size_t n, block; } of[] = { { 8, 8 }, { 264, 300 }, { 264, 256 }, { 12, 12 }, { 264, 8 },
+		{ 8, 0 } };
+	float *sums = calloc(264*265/2, sizeof *sums);
+	(void)state;
+	assert_non_null(sums);
+	for (size_t i = 0; i < sizeof of/sizeof *of; i++) {
+		struct quant_feedback *q = NULL;
+		struct ggu_error err;
+		enum ggu_status s = quant_feedback_new(&q, of[i].n, of[i].block, sums, 0, NULL, &err);
+		assert_int_equal(s, i < 3 ? GGU_OK : GGU_ERR_RANGE);
+		if (s) assert_non_null(strstr(err.what, "columns in blocks of"));
+		quant_feedback_free(q);
+	}
+	free(sums);
+}
 
 int main(void)
 {
@@ -245,7 +263,7 @@ int main(void)
 		cmocka_unit_test(each_matrix_has_its_own), cmocka_unit_test(some_may_be_passed_over),
 		cmocka_unit_test(failures_come_where_they_belong), cmocka_unit_test(nobody_need_ask),
 		cmocka_unit_test(one_is_made_ahead_of_those_asked_for),
-		cmocka_unit_test(without_threads_they_are_the_same),
+		cmocka_unit_test(without_threads_they_are_the_same), cmocka_unit_test(other_shapes_are_named),
 	};
 	return cmocka_run_group_tests(tests, set_up, NULL);
 }
