@@ -2,7 +2,8 @@
  * digits.h - private to quant/: row products by digits, with which x86 multiplies a few tokens.
  *
  *   row_ISA.c         a row's blocks times up to DIGITS_TOKENS tokens, as integer sums (digits_text.h for the types,
- *                     digits_256.h and digits_512.h for the width of registers), which digits_settle.h settles
+ *                     digits_256.h and digits_512.h for the width of registers), which digits_settle.h settles; and
+ *                     the instance's struct row_table
  *   books_ISA.c       the same for types with code books and ternary types (books_text.h, books_256.h, books_512.h)
  *   digits_widened.c  the same for types that neither text has
  *   digits_avx2.c     strips, the loops over rows and columns; for all of them
@@ -120,9 +121,16 @@ struct digits_table {
 void digits_widened(const struct quant_mul *m, enum mul_kind kind, size_t strip, size_t t0, size_t n_t, size_t o0,
 	size_t n_o);
 
-#if defined __x86_64__
-extern const struct digits_table quant_digits_avx2, quant_digits_avxvnni, quant_digits_avx512,
-	quant_digits_avx512vbmi;
-extern const struct digits_table quant_books_avx2, quant_books_avxvnni, quant_books_avx512vbmi;
-#endif
+/* As in struct row_table. Types are multiplied by `books`, or by `digits` if that does not have them. */
+size_t digits_strip_bytes(size_t block, size_t n_in);
+void digits_pack(size_t block, size_t n_in, const float *x, void *strip);
+void digits_unpack(size_t block, size_t n_in, const void *strip, float *x);
+void digits_mul(const struct digits_table *books, const struct digits_table *digits, const struct quant_mul *m,
+	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
+
+/* Of x86's row_ISA.c and books_ISA.c; not all of them exist. */
+#define SET(name, NAME, CPU, codes, row, ...) \
+	extern const struct digits_table quant_digits_##row, quant_books_##row;
+#include "sets.inc"
+#undef SET
 #endif

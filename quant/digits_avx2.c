@@ -15,7 +15,7 @@
 /* ---- strips ---- */
 
 #define UNROLL _Pragma("GCC unroll 16")
-static size_t strip_bytes(size_t block, size_t n_in)
+size_t digits_strip_bytes(size_t block, size_t n_in)
 {
 	if (block == 256) return n_in/256*sizeof(struct strip256);
 	return n_in/32*sizeof(struct strip32);
@@ -173,7 +173,7 @@ static void pack32(const struct narrow *q, struct strip32 *s)
 	s->d = q->d;
 }
 /* Packs some blocks at once, as the steps of a block depend on each other. */
-static void pack(size_t block, size_t n_in, const float *x, void *strip)
+void digits_pack(size_t block, size_t n_in, const float *x, void *strip)
 {
 	struct narrow q[NARROW_ROWS];
 	for (size_t b = 0, some; b < n_in/block; b += some) {
@@ -184,7 +184,7 @@ static void pack(size_t block, size_t n_in, const float *x, void *strip)
 			else pack32(q + i, (struct strip32 *)strip + b + i);
 	}
 }
-static void unpack(size_t block, size_t n_in, const void *strip, float *x)
+void digits_unpack(size_t block, size_t n_in, const void *strip, float *x)
 {
 	const struct strip256 *s = strip;
 	const struct strip32 *u = strip;
@@ -295,8 +295,8 @@ static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_
 	}
 	settle(j, &before, y);
 }
-static void mul(const struct digits_table *books, const struct digits_table *digits, const struct quant_mul *m,
-	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, struct digit_sums *sums)
+void digits_mul(const struct digits_table *books, const struct digits_table *digits, const struct quant_mul *m,
+	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
 	const struct digits_table *from = books->type[m->type].sums[0] ? books : digits,
 		*alone = m->n_tokens == 1 ? from->type[m->type].alone : NULL, *table = alone ? alone : from;
@@ -308,20 +308,11 @@ static void mul(const struct digits_table *books, const struct digits_table *dig
 		.units = m->n_in/unit, .blocks = unit/block, .bytes = info->block_bytes,
 		.step = { block == 256 ? supers : some, block == 256 ? DIGITS_SUPERS/2 : some,
 			block == 256 ? DIGITS_SUPERS/4 : some },
-		.strip_bytes = strip_bytes(block, unit), .strip = strip_bytes(block, m->n_in),
+		.strip_bytes = digits_strip_bytes(block, unit), .strip = digits_strip_bytes(block, m->n_in),
 	};
-	if (j.type->sums[0]) mul_all(&j, t0, n_t, o0, n_o, sums);
+	if (j.type->sums[0]) mul_all(&j, t0, n_t, o0, n_o, work);
 	else digits_widened(m, kind, j.strip, t0, n_t, o0, n_o);
 }
-#define TABLE(isa, books, digits) \
-static void mul_##isa(const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, \
-	void *work) \
-{ mul(&quant_books_##books, &quant_digits_##digits, m, kind, t0, n_t, o0, n_o, work); } \
-const struct row_table quant_row_##isa = { strip_bytes, pack, unpack, mul_##isa };
-TABLE(avx2, avx2, avx2)
-TABLE(avxvnni, avxvnni, avxvnni)
-TABLE(avx512, avx2, avx512)
-TABLE(avx512vbmi, avx512vbmi, avx512vbmi)
 #else
 typedef int isa_none;
 #endif

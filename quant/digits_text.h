@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * digits_text.h - a row's blocks times the digits of activations, one text for all widths of registers; defines the
- * table DIGITS_TABLE. An instance first includes digits_256.h or digits_512.h.
+ * tables DIGITS_TABLE and, for products of rows by it and by BOOKS_TABLE, ROW_TABLE. An instance (row_ISA.c) first
+ * includes digits_256.h or digits_512.h.
  *
  * Super-blocks are in digits_k.h, digits_lanes.h and books_text.h, blocks of 32 in digits_units.h and digits_words.h.
  * The first letter of a word says what it works on:
@@ -159,3 +160,9 @@ const struct digits_table DIGITS_TABLE = { ROWS, settle, {
 	[GGU_TYPE_Q1_0] = { OF(q1_0), DIGITS_HALF_4, 1 },
 	[GGU_TYPE_Q2_0] = { OF(q2_0), DIGITS_HALF_2, 1 },
 } };
+static void mul(const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o,
+	void *work)
+{
+	digits_mul(&BOOKS_TABLE, &DIGITS_TABLE, m, kind, t0, n_t, o0, n_o, work);
+}
+const struct row_table ROW_TABLE = { digits_strip_bytes, digits_pack, digits_unpack, mul };

@@ -2,7 +2,7 @@
  * mul.h - private to quant/: integer products: the functions of an instruction set, and the layout of operands.
  *
  *   codes_ISA.c    the bits of each type: decodes to floats, widens to int16; makes integers of activations
- *   row_ISA.c      row products: a few tokens times rows as they are in the file
+ *   row_ISA.c      row products: a few tokens times rows as they are in the file (on x86: digits.h)
  *   panel_ISA.c    many tokens: the tile, and the layout of codes that it needs
  *   mul.c          packing, the loops over panels and strips, the choice between the two; uses the above by tables
  *
@@ -122,18 +122,16 @@ struct panel_table {
 	fill_fn *const *fill;
 };
 
-/* panel_32 multiplies blocks of 32 columns and less, panel_256 super-blocks; some sets have one table for both. */
+/* panel_32 multiplies blocks of 32 columns and less, panel_256 super-blocks; some sets have one table for both. Panels
+ * are filled, by type, by x86's fill_ISA.c: quant_fill_avx2 is for all panels of 32 outputs, avxvnni and amx, of 16,
+ * have their own, and no others exist. */
 #define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn, gram) \
 	extern const struct codes_table quant_codes_##codes; \
 	extern const struct row_table quant_row_##row; \
-	extern const struct panel_table quant_panel_##panel_32, quant_panel_##panel_256;
+	extern const struct panel_table quant_panel_##panel_32, quant_panel_##panel_256; \
+	extern fill_fn *const quant_fill_##panel_256[GGU_TYPE_COUNT];
 #include "sets.inc"
 #undef SET
-#if defined __x86_64__
-/* By type; avx2: 32 outputs, for all but avxvnni and amx, which have 16 */
-extern fill_fn *const quant_fill_avx2[GGU_TYPE_COUNT], *const quant_fill_avxvnni[GGU_TYPE_COUNT],
-	*const quant_fill_amx[GGU_TYPE_COUNT];
-#endif
 
 /* Stores a block of a strip of `tokens`, the lines of its columns as `lines` does, and without own sums. */
 void mul_strip(interleave_fn *lines, size_t tokens, bool by_32, const struct narrow *q, size_t block, char *to);

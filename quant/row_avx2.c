@@ -4,6 +4,8 @@
 #include "ymm_avx2.h"
 #include "digits_256.h"
 #define DIGITS_TABLE quant_digits_avx2
+#define BOOKS_TABLE quant_books_avx2
+#define ROW_TABLE quant_row_avx2
 #define DIGITS_WORDS
 /* s plus `by` times the products of up to eight registers of codes with digits. Codes are at most 3, so that words
  * hold the sums; digits_words.h multiplies larger ones. */

@@ -4,6 +4,8 @@
 #define DIGITS_LANES
 #include "digits_512.h"
 #define DIGITS_TABLE quant_digits_avx512vbmi
+#define BOOKS_TABLE quant_books_avx512vbmi
+#define ROW_TABLE quant_row_avx512vbmi
 #include "digits_text.h"
 #else
 typedef int isa_none;

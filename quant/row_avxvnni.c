@@ -4,6 +4,8 @@
 #include "ymm_avxvnni.h"
 #include "digits_256.h"
 #define DIGITS_TABLE quant_digits_avxvnni
+#define BOOKS_TABLE quant_books_avxvnni
+#define ROW_TABLE quant_row_avxvnni
 INLINE vi v_dots(vi s, const vi *c, int n, const int8_t *high, const int8_t *low, int most)
 {
 	vi h[2] = { v_none(), v_none() }, l[2] = { s, v_none() };       /* short chains */
