@@ -8,7 +8,8 @@
  * plane have the same scale, so the planes' products are added up before they are scaled.
  *
  * A byte of a plane is a place of four columns: plane k of place b is column 4b + k. So a lane of 32 bits is 16
- * consecutive columns, which share a scale. */
+ * consecutive columns, which share a scale. Only ternary types, which have one scale, arrange columns as their bytes
+ * do. */
 #include <immintrin.h>
 #include <string.h>
 #include "blocks.h"
@@ -20,11 +21,10 @@
 enum { ROWS = 16 };                      /* side by side, as in digits_512.h */
 enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
 enum { PLANES = 5 };
-/* For each order of columns: planes; whether there are scales, and deltas of 32 columns. Four are the same here. */
-enum { N_fours = 4, N_twos = 4, N_threes = 4, N_deltas = 4, N_tq1_0 = 5, N_tq2_0 = 4 };
+/* Of each order of columns: planes; whether there are scales of 16 columns, and deltas of 32 */
+enum { N_sixteens = 4, N_deltas = 4, N_tq1_0 = 5, N_tq2_0 = 4 };
 enum { SCALES = 1, DELTAS = 2 };
-enum { GROUPS_fours = SCALES, GROUPS_twos = SCALES, GROUPS_threes = SCALES, GROUPS_deltas = SCALES | DELTAS,
-	GROUPS_tq1_0 = 0, GROUPS_tq2_0 = 0 };
+enum { HAS_sixteens = SCALES, HAS_deltas = SCALES | DELTAS, HAS_tq1_0 = 0, HAS_tq2_0 = 0 };
 /* minus: where delta is -1 */
 struct planes { __m512i c[PLANES], sc; __mmask8 minus; };
 /* Words, or numbers of words */
@@ -425,7 +425,7 @@ INLINE __m512i start(const struct strip256 *x, int bias)
 	__m512i sum = _mm512_cvtepi16_epi32(_mm256_load_si256((const void *)x->sum));
 	return _mm512_mullo_epi32(sum, _mm512_set1_epi32(-bias));
 }
-INLINE void arrange_fours(const struct strip256 *x, int bias, struct arranged *t)
+INLINE void arrange_sixteens(const struct strip256 *x, int bias, struct arranged *t)
 {
 	arrange_planes(x->in[ORDER_PLAIN].high, t->high);
 	arrange_planes(x->in[ORDER_PLAIN].low, t->low);
@@ -434,11 +434,9 @@ INLINE void arrange_fours(const struct strip256 *x, int bias, struct arranged *t
 /* bias: of codes whose delta is -1 */
 INLINE void arrange_deltas(const struct strip256 *x, int bias, struct arranged *t)
 {
-	arrange_fours(x, bias, t);
+	arrange_sixteens(x, bias, t);
 	t->start_plus = start(x, bias - 2);
 }
-INLINE void arrange_twos(const struct strip256 *x, int bias, struct arranged *t) { arrange_fours(x, bias, t); }
-INLINE void arrange_threes(const struct strip256 *x, int bias, struct arranged *t) { arrange_fours(x, bias, t); }
 INLINE __m512i two_halves(const int8_t *a, const int8_t *b)
 {
 	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256((const void *)a)),
@@ -489,14 +487,14 @@ INLINE __m256i planes_sum(int n, int has, const struct planes *c, const struct a
 INLINE void name##_sums(int n, const struct planes *c, const struct arranged *t, int32_t *to, size_t step) \
 { \
 	UNROLL for (int i = 0; i < n; i++, to += step) \
-		_mm256_store_si256((void *)to, planes_sum(N_##order, GROUPS_##order, c, t + i)); \
+		_mm256_store_si256((void *)to, planes_sum(N_##order, HAS_##order, c, t + i)); \
 }
-SUMS_OF(iq2_xxs, fours)
-SUMS_OF(iq2_xs, twos)
-SUMS_OF(iq2_s, twos)
-SUMS_OF(iq3_xxs, threes)
-SUMS_OF(iq3_s, threes)
+SUMS_OF(iq2_xxs, sixteens)
+SUMS_OF(iq2_xs, sixteens)
+SUMS_OF(iq2_s, sixteens)
+SUMS_OF(iq3_xxs, sixteens)
+SUMS_OF(iq3_s, sixteens)
 SUMS_OF(iq1_s, deltas)
-SUMS_OF(iq1_m, twos)
+SUMS_OF(iq1_m, sixteens)
 SUMS_OF(tq1_0, tq1_0)
 SUMS_OF(tq2_0, tq2_0)

@@ -6,7 +6,7 @@
  *   struct arranged         a token's activations, in the order of columns that suits the codes
  *   name_prepare(w, stride, n, to)  makes struct prepared for n rows' blocks: their words, or what these are found by
  *   PLANES(name)(block, from)       for one of the types below; called later, so that neither has to wait long
- *   ARRANGE(order)(strip, bias, t)  makes the activations for it; order: how many columns share what (books_512.h)
+ *   ARRANGE(order)(strip, bias, t)  makes the activations for it; order: of columns, one of those in books_512.h
  *   name_sums(n, c, t, to, step)    leaves eight lanes that add up to a block's sum for each of n tokens, which begin
  *                                   `step` apart */
 #include "kern.h"
@@ -70,13 +70,13 @@ static void name##_##n(const struct digits_part *p, struct digit_sums *to) \
 	PLANES(name), name##_sums); }
 #define BOOK(name, ...) BOOKS(name, 1, __VA_ARGS__) BOOKS(name, 2, __VA_ARGS__) BOOKS(name, 4, __VA_ARGS__)
 #define D_OF(name) offsetof(struct name, d), NULL
-BOOK(iq2_xxs, fours, SIGNED, D_OF(iq2_xxs))
-BOOK(iq2_xs, twos, SIGNED, D_OF(iq2_xs))
-BOOK(iq2_s, twos, SIGNED, D_OF(iq2_s))
-BOOK(iq3_xxs, threes, SIGNED, D_OF(iq3_xxs))
-BOOK(iq3_s, threes, SIGNED, D_OF(iq3_s))
+BOOK(iq2_xxs, sixteens, SIGNED, D_OF(iq2_xxs))
+BOOK(iq2_xs, sixteens, SIGNED, D_OF(iq2_xs))
+BOOK(iq2_s, sixteens, SIGNED, D_OF(iq2_s))
+BOOK(iq3_xxs, sixteens, SIGNED, D_OF(iq3_xxs))
+BOOK(iq3_s, sixteens, SIGNED, D_OF(iq3_s))
 BOOK(iq1_s, deltas, 9, D_OF(iq1_s))
-BOOK(iq1_m, twos, 9, 0, iq1_m_half)
+BOOK(iq1_m, sixteens, 9, 0, iq1_m_half)
 BOOK(tq1_0, tq1_0, 1, D_OF(tq1_0))
 BOOK(tq2_0, tq2_0, 1, D_OF(tq2_0))
 
