@@ -39,7 +39,8 @@ static inline float float_at(enum float_type type, const char *p)
 }
 
 typedef void float_decode_fn(const void *src, float *dst, size_t n);
-/* n_out rows of w, w_stride bytes apart, times n_tokens rows of x */
+/* n_out rows of w, w_stride bytes apart, times n_tokens rows of x, at most FLOAT_ROW_TOKENS */
+enum { FLOAT_ROW_TOKENS = 8 };
 typedef void float_rows_fn(size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens, const float *x,
 	size_t x_stride, float *y, size_t y_stride);
 /* Turns n columns of 8 rows, `stride` bytes apart, into phases: element i of row r becomes to[i%16*phase + i/16*width +

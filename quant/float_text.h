@@ -23,15 +23,15 @@ static void decode_f32(const void *src, float *dst, size_t n) { memcpy(dst, src,
 
 /* ---- a row times a few tokens: lanes are columns ---- */
 
-/* Of runs: the most tokens, the columns, the rows */
-enum { FEW = 8, RUN = 512, RUN_ROWS = 4 };
+/* Of runs: the columns, the rows */
+enum { RUN = 512, RUN_ROWS = 4 };
 /* How many bytes prefetches are ahead of the rows, and how often each line is prefetched if a core forgets
  * (cpu_forgets) */
 enum { LEAD = 4 << 10, TIMES = 3, RUN_LEAD = 16 << 10, RUN_TIMES = 2 };
 /* Adds n columns, a multiple of 16, of some rows times the tokens from `first` on to the lanes of each; x is that of
  * `first`. Prefetches as many bytes from `next` on, and again those one or two rows nearer if that helps. */
 INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride,
-	const char *next, size_t times, const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES],
+	const char *next, size_t times, const float *x, size_t x_stride, float lanes[][FLOAT_ROW_TOKENS][FLOAT_LANES],
 	size_t first)
 {
 	const size_t bytes = float_width(type);
@@ -57,7 +57,7 @@ INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const 
 }
 /* Adds the columns after the last sixteen, and stores the sums of n_rows rows. */
 INLINE void finish(enum float_type type, size_t n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
-	const float *x, size_t x_stride, float lanes[][FEW][FLOAT_LANES], float *y, size_t y_stride)
+	const float *x, size_t x_stride, float lanes[][FLOAT_ROW_TOKENS][FLOAT_LANES], float *y, size_t y_stride)
 {
 	const size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, bytes = float_width(type);
 	for (size_t t = 0; t < n_tokens; t++)
@@ -73,7 +73,7 @@ INLINE void finish(enum float_type type, size_t n_rows, size_t n_in, const char 
 INLINE void by_runs(enum float_type type, size_t times, size_t n_rows, size_t n_in, const char *w, size_t w_stride,
 	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
-	_Alignas(64) float lanes[RUN_ROWS][FEW][FLOAT_LANES] = { { { 0 } } };
+	_Alignas(64) float lanes[RUN_ROWS][FLOAT_ROW_TOKENS][FLOAT_LANES] = { { { 0 } } };
 	const size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, bytes = float_width(type);
 	for (size_t i = 0, n; i < whole; i += n) {
 		const char *next = w + n_rows*(w_stride + i*bytes) + RUN_LEAD;
@@ -93,7 +93,7 @@ INLINE void by_runs(enum float_type type, size_t times, size_t n_rows, size_t n_
 INLINE void by_sides(enum float_type type, size_t times, int n_rows, size_t n_in, const char *w, size_t w_stride,
 	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
-	_Alignas(64) float lanes[ROWS][FEW][FLOAT_LANES] = { { { 0 } } };
+	_Alignas(64) float lanes[ROWS][FLOAT_ROW_TOKENS][FLOAT_LANES] = { { { 0 } } };
 	size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, chunk = n_tokens <= 2 ? whole : FLOAT_CHUNK/4,
 		bytes = float_width(type);
 	for (size_t i = 0; i < whole; i += chunk) {
