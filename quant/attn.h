@@ -59,8 +59,9 @@ bool attn_can_store(uint32_t type, size_t dim);
 size_t attn_row_bytes(uint32_t type, size_t dim);
 
 /* A block holds ATTN_BLOCK positions of one sequence in one layer, for all key-value heads. Its address must be a
- * multiple of 64. Its bytes are the same for every instruction set. Positions that were never stored are never read,
- * and two positions share no byte. So a block may be copied, saved, loaded, and cut short by forgetting positions. */
+ * multiple of 64. Its bytes are the same for every instruction set. What it has at positions that were never stored may
+ * be read but has no effect, and two positions share no byte. So a block may be copied, saved, loaded, and cut short by
+ * forgetting positions. */
 size_t attn_block_bytes(const struct attn_shape *s);
 
 /* Stores n positions pos, pos + 1, ...: rows of k [n_kv][k_dim] and v [n_kv][v_dim], strides in floats; v is ignored
@@ -77,8 +78,9 @@ void attn_load(const struct attn_shape *s, void *const *block, size_t pos, size_
 enum attn_mask {
 	ATTN_NONE,                      /* all */
 	ATTN_CAUSAL,                    /* 0..pos */
-	ATTN_WINDOW,                    /* the last `window` of 0..pos: its own and window - 1 before it */
-	ATTN_CHUNK,                     /* pos/window*window..pos */
+	/* the last `window` of 0..pos: its own and window - 1 before it; 0..pos if window is 0 */
+	ATTN_WINDOW,
+	ATTN_CHUNK,                     /* pos/window*window..pos; 0..pos if window is 0 */
 	ATTN_AROUND,                    /* pos - window/2..pos + window/2 */
 };
 enum attn_bias {

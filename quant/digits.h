@@ -70,8 +70,9 @@ struct strip32 {
 	float all_float, d;
 };
 /* The sums of DIGITS_COLUMNS columns or DIGITS_SUPERS blocks; b counts blocks of 256 or of 32, r rows.
- *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][16], eight scales and eight mins, or Q2_K's mins
- *                 in the upper halves of sixteen bytes; with AVX2 every other lane of Q2_K's s is for mins instead
+ *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][16], eight scales and eight mins, Q3_K's scales,
+ *                 or Q2_K's mins in the upper halves of sixteen bytes; with AVX2 every other lane of Q2_K's s is for
+ *                 mins instead
  *   blocks of 32  s: [b][r]; of 16: [b][half][r]
  * d and m of a weight are stored as [b][r]: halves; pairs of d and m if the type has mins (_16: sixteen to a block);
  * the exponents of MXFP4 in 16 bits; or the small floats of NVFP4, of both halves of a block in 16 bits. If some blocks

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * enc_tile.h - the tile, in which sixteen sub-blocks are searched side by side, and small tools that searches share.
  *
- * A tile is transposed: x[e][l] is element e of the sub-block in lane l. A unit is what one scale of the file covers: a
- * super-block of 8 or 16 sub-blocks, or a single block; a tile holds 2, 1 or 16 units. Each unit is multiplied by a
- * power of two that brings its largest magnitude into [1, 2), so that no square overflows and no sum is lost in the
- * guards against division by zero. `scale` is the way back; its sign is the orientation of the unit (see
- * enc_affine.h). */
+ * A tile is transposed: x[e][l] is element e of the sub-block in lane l. A unit is a block of the file: 8 or 16
+ * sub-blocks of a super-block, 16 of Q1_0, 4 of Q2_0 and NVFP4, or the block itself; a tile holds 2, 1, 4 or 16 units.
+ * Each unit is multiplied by a power of two that brings its largest magnitude into [1, 2), so that no square overflows
+ * and no sum is lost in the guards against division by zero. `scale` is the way back; its sign is the orientation of
+ * the unit (see enc_affine.h). */
 #ifndef QUANT_ENC_TILE_H
 #define QUANT_ENC_TILE_H
 #include <math.h>
@@ -30,7 +30,7 @@ struct tile {
 struct fitted {
 	_Alignas(64) float ls[LANES], lm[LANES];
 	float d[LANES], m[LANES];
-	float lift[LANES];      /* of tile_lift, included in d; only for types that lift */
+	float lift[LANES];      /* of tile_lift, included in d; for coder.again, only of types that lift */
 };
 
 static inline uint32_t float_bits(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }

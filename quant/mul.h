@@ -44,8 +44,8 @@ enum {
 	MUL_ROW_WORK = 80 << 10,        /* bytes of work space for row products */
 };
 
-/* A chunk of a row of weights, widened: weight = d*w - m*mn, or d*w + m for blocks of 32. m of super-blocks is negated,
- * so that products always add. */
+/* A chunk of a row of weights, widened: weight = d*w + m*mn, or d*w + m for blocks of 32; for blocks of 16, m is the d
+ * of the second half. m of super-blocks is -dmin, so that products always add. */
 struct wide {
 	_Alignas(64) int16_t w[MUL_CHUNK];
 	float d[MUL_CHUNK/32], m[MUL_CHUNK/32];

@@ -43,10 +43,10 @@
 
 /* ---- instruction sets ---- */
 
-/* Chooses the instances by the CPU, restricted to the set `name` if it is not NULL: "c", "avx2", "avxvnni", "avx512bw",
- * "avx512" (with VNNI), "avx512vbmi" (also with VBMI and GFNI), "zen4" (the same on AMD), "amx", "neon", "dotprod",
- * "i8mm" (with dotprod), "native". Programs pass getenv("GGUF_CPU"). GGU_ERR_UNSUPPORTED: an unknown name, or not
- * available on this CPU. Until it is called, portable C is used. */
+/* Chooses the instances by the CPU, restricted to the set `name`: "c", "avx2", "avxvnni", "avx512bw", "avx512" (with
+ * VNNI), "avx512vbmi" (also with VBMI and GFNI), "zen4" (the same on AMD), "amx", "neon", "dotprod", "i8mm" (with
+ * dotprod). NULL, "" and "native": not restricted. Programs pass getenv("GGUF_CPU"). GGU_ERR_UNSUPPORTED: an unknown
+ * name, or not available on this CPU. Until it is called, portable C is used. */
 enum ggu_status quant_select(const char *name, struct ggu_error *err);
 /* The name of the set in use. */
 const char *quant_selected(void);

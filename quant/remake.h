@@ -47,8 +47,8 @@ struct remake {
 /* Does tensor i's new type weigh errors by an importance matrix, if there is one? */
 bool remake_is_weighed(const struct remake *r, size_t i);
 /* Checks that each tensor can become its new type, and that the matrix is this model's and has what the types need:
- * GGU_ERR_RANGE and GGU_ERR_MISSING with the tensor's name. lacks, NULL or [n]: set for tensors whose columns are
- * weighted equally because the matrix has nothing about them. */
+ * GGU_ERR_UNSUPPORTED, GGU_ERR_RANGE and GGU_ERR_MISSING with the tensor's name. lacks, NULL or [n]: set for tensors
+ * whose columns are weighted equally because the matrix has nothing about them. */
 enum ggu_status remake_check(const struct remake *r, bool *lacks, struct ggu_error *err);
 /* Copies `from` for the new file: with general.file_type, unless that is RECIPE_KEEP, and general.quantization_version;
  * without split.*, and without quantize.imatrix.* if a matrix is used. The caller frees the copy. */

@@ -5,8 +5,8 @@
  * A tile is VECTORS registers of LANES outputs times TILE_TOKENS tokens. Its integer sums stay in registers over a run
  * of columns that share a scale; its floats are in acc. Each pair of columns costs VECTORS loads of weights and
  * TILE_TOKENS broadcasts of activations. The sums of a run are put aside and settled during the next run, a token after
- * each step, as the two keep different parts of a core busy. An instance gives LANES, VECTORS, TILE_TOKENS, FEW and
- * FILL (few and fill of the panel_table), interleave() and
+ * each step, as the two keep different parts of a core busy. An instance gives LANES, VECTORS, TILE_TOKENS, FEW, FILL
+ * and SUMS_OF_ROWS (few, fill and sums of the panel_table), interleave() and
  *   strip_of(tokens, crossed, q, block, to)         as panel_table's strip; `crossed` of four fours are (tile_own.h)
  *   vi, vw, vf                  registers of sums, of pairs, of float
  *   i_zero() i_load(p) i_spread(p)      pairs; one for all lanes
