@@ -19,7 +19,7 @@ extern "C" {
 
 /* Floats, F64 and every block type, but not Q8_1 and Q8_K, whose blocks are those of activations. */
 bool ggu_can_decode(uint32_t type);
-bool ggu_can_encode(uint32_t type);
+bool ggu_can_encode(uint32_t type);             /* the same, but not F64 */
 bool ggu_needs_importance(uint32_t type);       /* without importances its weights are useless */
 /* Decodes n weights, a multiple of the type's block, to float32, as the format defines. */
 enum ggu_status ggu_decode(uint32_t type, const void *from, float *to, size_t n, struct ggu_error *err);

@@ -95,7 +95,7 @@ void mul_strip(interleave_fn *lines, size_t tokens, bool by_32, const struct nar
 	else put_sums(q, by_32, tokens, to);
 	for (size_t t = 0; t < tokens; t++) d[t] = q[t].d;
 }
-/* Narrows the rows of as many strips at a time as a core does together. */
+/* Narrows the rows of as many whole strips at a time as `narrow` takes. */
 static void pack_strips(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
 	size_t n, char *act)
 {

@@ -25,7 +25,7 @@ ALWAYS vi less_own_of(const char *p, size_t line, size_t n)
 	UNROLL for (int i = 0; i < CROSSED; i++) all = i_less(all, a[i]);
 	return all;
 }
-/* For blocks of 16, whose halves have an own sum each */
+/* Minus the own sums of a panel's blocks, or, of blocks of 16, those of their halves */
 ALWAYS void own_of_panel(size_t n_blocks, const char *panel, enum mul_kind kind, int32_t *own)
 {
 	const size_t runs = kind == MUL_16 ? 2 : 1, n = mul_block(kind)/4/runs;

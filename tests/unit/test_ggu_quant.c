@@ -84,13 +84,14 @@ static void refuses_rows(void **state)
 	assert_int_equal(ggu_decode(GGU_TYPE_I32, x, y, 32, &e), GGU_ERR_UNSUPPORTED);
 }
 
-static void can_decode_what_the_header_says(void **state)
+static void can_decode_and_encode_what_the_header_says(void **state)
 {
 	(void)state;
 	for (uint32_t id = 0; id < ggu_type_end() + 2; id++) {
 		const struct ggu_type_info *info = ggu_type_info(id);
 		bool can = info && info->kind != GGU_KIND_INT && id != GGU_TYPE_Q8_1 && id != GGU_TYPE_Q8_K;
 		assert_int_equal(ggu_can_decode(id), can);
+		assert_int_equal(ggu_can_encode(id), can && id != GGU_TYPE_F64);
 	}
 }
 
@@ -246,7 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_may_begin_together),
 		cmocka_unit_test(rows_are_those_of_quant), cmocka_unit_test(refuses_rows),
-		cmocka_unit_test(can_decode_what_the_header_says),
+		cmocka_unit_test(can_decode_and_encode_what_the_header_says),
 		cmocka_unit_test(types_and_recipes_are_found_in_any_case_in_turkish_too),
 			cmocka_unit_test(quantizes_a_model),
 		cmocka_unit_test(recipes_are_listed),
