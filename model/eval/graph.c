@@ -31,10 +31,11 @@ enum ggu_status build_cache(struct builder *b, struct graph *g, struct cache c, 
 	*index = g->n_caches++;
 	return GGU_OK;
 }
-/* A layer uses a cache that others use too. If it sees another part of the past than they do, all of it is kept. */
+/* A layer uses a cache that others use too. The widest window decides what is kept. If it has another mask than they,
+ * or chunks that begin elsewhere, all of the past is. */
 void build_sight(struct cache *c, enum attn_mask mask, size_t window)
 {
-	if (c->mask != mask || !window) c->window = 0;
+	if (c->mask != mask || !window || (mask == ATTN_CHUNK && window != c->window)) c->window = 0;
 	if (c->window && window > c->window) c->window = window;
 }
 

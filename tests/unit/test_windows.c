@@ -36,7 +36,9 @@ KIND(unlike, "window: 'i == 0 ? 70 : 200'");
 KIND(chunks, "chunk: 100");
 KIND(shared, "window: 'i == 0 ? 70 : 200', keys_of: 'i == 0 ? -1 : 0'");
 KIND(shared_by_all, "window: 'i == 0 ? 70 : 0', keys_of: 'i == 0 ? -1 : 0'");
-static const struct kind *const kinds[] = { &windows, &mixed, &unlike, &chunks, &shared, &shared_by_all };
+KIND(shared_chunks, "chunk: 'i == 0 ? 192 : 320', keys_of: 'i == 0 ? -1 : 0'");
+static const struct kind *const kinds[] = { &windows, &mixed, &unlike, &chunks, &shared, &shared_by_all,
+	&shared_chunks };
 enum { KINDS = sizeof kinds/sizeof *kinds };
 
 static int32_t ids[N];
@@ -86,7 +88,7 @@ static void bits_do_not_depend_on_what_is_kept(void **unused)
 /* A state holds at most what was announced before it began, and only layers without a window make that grow. */
 static void memory_is_what_was_told(void **unused)
 {
-	static const size_t layers_that_grow[KINDS] = { 0, 1, 0, 0, 0, 1 };
+	static const size_t layers_that_grow[KINDS] = { 0, 1, 0, 0, 0, 1, 1 };
 	(void)unused;
 	for (size_t k = 0; k < KINDS; k++) {
 		struct model *m = make_model(kinds[k], GGU_TYPE_F32, 1);
@@ -143,7 +145,7 @@ static void cuts_go_back(void **unused)
 		struct work *w = x.w;
 		struct state *s = x.s;
 		const float *want = x.want;
-		bool full = kinds[k] == &shared_by_all;
+		bool full = kinds[k] == &shared_by_all || kinds[k] == &shared_chunks;
 		go_on(w, s, ids, 300, NULL);
 		assert_int_equal(state_snapshot(s, NULL), GGU_OK);
 		go_on(w, s, ids + 3, 500, NULL);
