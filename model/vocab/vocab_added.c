@@ -136,9 +136,9 @@ static enum ggu_status know_json(struct known *k, const json_t *tokenizer, struc
 		if (i < VOCAB_MOST && !know(k, (json_int_t)i, json_string_value(json_array_get(x, 0))))
 			return ggu_no_memory(err);
 	json_array_foreach(json_object_get(tokenizer, "added_tokens"), i, x) {
-		json_int_t id = json_is_integer(json_object_get(x, "id")) ? id_of(x) : -1;
+		json_int_t id = vocab_row_id(x);
 		text = vocab_json_str(x, "content");
-		if (id < 0 || id >= VOCAB_MOST || !text) continue;
+		if (id < 0 || !text) continue;
 		other = known(k, id);
 		if (other && strcmp(other, text) != 0)
 			return file_fail(err, GGU_ERR_FORMAT, json_file, GGU_NO_OFFSET, "added_tokens",

@@ -155,5 +155,12 @@ static inline const char *vocab_json_str(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key));
 }
 static inline bool vocab_json_true(const json_t *o, const char *key) { return json_is_true(json_object_get(o, key)); }
+/* The id of a row of added tokens; -1: it has none from 0 to VOCAB_MOST - 1. */
+static inline json_int_t vocab_row_id(const json_t *row)
+{
+	const json_t *id = json_object_get(row, "id");
+	const json_int_t k = json_is_integer(id) ? json_integer_value(id) : -1;
+	return k >= 0 && k < VOCAB_MOST ? k : -1;
+}
 
 #endif

@@ -32,8 +32,10 @@ static enum ggu_status n_tokens(const struct tables *t, const struct vocab_hints
 		most = json_integer_value(id) > most ? json_integer_value(id) : most;
 	}
 	json_array_foreach(t->added, i, row) {
-		int64_t a = json_integer_value(json_object_get(row, "id"));
-		if (a < 0 || a >= VOCAB_MOST) return bad(err, t->added_file, "added_tokens", out_of_range);
+		int64_t a = vocab_row_id(row);
+		if (a < 0)
+			return file_fail(err, GGU_ERR_FORMAT, t->added_file, GGU_NO_OFFSET, "added_tokens",
+				"row %zu has no id from 0 to 4194303", i);
 		most = a > most ? a : most;
 	}
 	*n = (size_t)(most + 1);

@@ -141,9 +141,8 @@ static enum ggu_status count(const json_t *pieces, const json_t *added, const st
 	json_t *row;
 	*n = json_array_size(pieces);
 	json_array_foreach(added, i, row) {
-		const json_t *o = json_object_get(row, "id");
-		json_int_t id = json_is_integer(o) ? json_integer_value(o) : -1;
-		if (id < 0 || id >= VOCAB_MOST) return bad(err, "added_tokens", "has no id from 0 to 4194303", i);
+		json_int_t id = vocab_row_id(row);
+		if (id < 0) return bad(err, "added_tokens", "has no id from 0 to 4194303", i);
 		if ((size_t)id >= *n) *n = (size_t)id + 1;
 	}
 	if (h && h->n_vocab > 0 && (size_t)h->n_vocab > *n) *n = (size_t)h->n_vocab;
