@@ -3,18 +3,19 @@
  *
  * If the model can be opened for evaluation, the numbers come from the plan that evaluation itself follows
  * (model_cost): keys and values in blocks of 64 positions, those of the window if a layer has one, scratch memory for
- * batches of 512 tokens, weights that are read. Otherwise they come from the header, with these assumptions:
+ * batches of 512 tokens (of an encoder, for the whole text), weights that are read. Otherwise they come from the
+ * header, with these assumptions:
  *   - every layer of the metadata's block_count attends to all n_ctx tokens (a sliding window would need less);
  *   - scratch memory is that of a batch of 512 tokens in float: residual stream, norm, Q, K, V, attention's output,
  *     both halves of the feed-forward, the scores of one head, and one row of logits;
  *   - a generated token reads every weight once, but only one row of token_embd.weight (all of it if it is also the
  *     output matrix), and of stacked experts the share that is used.
  *
- * A model with an encoder has n_ctx tokens in the encoder and n_ctx in the decoder; a token of a prompt is one of the
- * encoder's, and a generated token reads the decoder's weights and all that is kept of the encoder. In both cases a
- * token reads what a token in the middle of the context sees, and reading memory limits generation. The total is what
- * is in memory while gguf-run runs: weights (of token_embd.weight, what lies around the tokens' rows), cache, scratch
- * memory, and ESTIMATE_BASE. */
+ * A model with an encoder has n_ctx tokens in the encoder and n_ctx in the decoder, which gets one at a time; a token
+ * of a prompt is one of the encoder's, and a generated token reads the decoder's weights and all that is kept of the
+ * encoder. In both cases a token reads what a token in the middle of the context sees, and reading memory limits
+ * generation. The total is what is in memory while gguf-run runs: weights (of token_embd.weight, what lies around the
+ * tokens' rows), cache, scratch memory, and ESTIMATE_BASE. */
 #ifndef TOOLS_ESTIMATE_H
 #define TOOLS_ESTIMATE_H
 #include "../model/eval/model.h"

@@ -332,7 +332,7 @@ static void print_estimate(const struct estimate *e)
 	printf("  weights  %10s\n", msg_bytes(e->weights));
 	printf("  KV cache %10s  %sas %s and %s%s\n", msg_bytes(e->kv_cache), dim, ggu_type_info(cache.k_type)->name,
 		ggu_type_info(cache.v_type)->name, plain);
-	printf("  scratch  %10s  %sfor batches of 512 tokens%s\n", msg_bytes(e->scratch), dim, plain);
+	printf("  scratch  %10s  %sfor the tokens of a batch%s\n", msg_bytes(e->scratch), dim, plain);
 	printf("  memory   %10s\n", msg_bytes(e->total));
 	printf("  generation reads %s a token: at most %.*f tokens/s from a memory of %g GB/s\n",
 		msg_bytes(e->read_per_token), e->tokens_per_s < 100, e->tokens_per_s, o.bandwidth);
@@ -389,16 +389,22 @@ static bool is_cut(const struct ggu_error *err)
 	return err->rule == GGU_RULE_CUT || err->rule == GGU_RULE_COUNT || err->rule == GGU_RULE_DATA;
 }
 
+/* The tokens that are evaluated together: all of a text if it must be whole, and one if the prompt goes into an
+ * encoder, for which there is room besides. */
+static size_t batch_of(const struct model *m, size_t n_ctx)
+{
+	if (model_has_encoder(m)) return 1;
+	return model_is_whole(m) || n_ctx < BATCH ? n_ctx : BATCH;
+}
 /* What the evaluator plans to take for the file of that name; false if it cannot be opened for that. */
 static bool plan(const char *name, uint64_t n_ctx, struct model_cost *cost)
 {
 	struct model_options options = { NULL, ggu_pool_new(1) };
-	size_t batch = n_ctx < BATCH ? (size_t)n_ctx : BATCH;
 	struct model *m;
 	bool ok = options.pool && n_ctx && n_ctx <= MOST_CTX && strcmp(name, "-") &&
 		!model_open(&m, name, &options, NULL);
 	if (ok) {
-		ok = !model_cost(cost, m, &cache, batch, (size_t)n_ctx, (size_t)threads, NULL);
+		ok = !model_cost(cost, m, &cache, batch_of(m, (size_t)n_ctx), (size_t)n_ctx, (size_t)threads, NULL);
 		model_close(m);
 	}
 	ggu_pool_free(options.pool);
