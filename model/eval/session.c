@@ -42,10 +42,10 @@ size_t session_pos(const struct session *s) { return state_pos(s->state); }
 
 enum ggu_status session_eval(struct session *s, const struct session_eval *e, struct ggu_error *err)
 {
-	struct part part = { s->state, e->ids, e->n, e->logits ? e->first : e->n };
+	const size_t wanted = e->logits && e->first < e->n ? e->n - e->first : 0;
+	struct part part = { s->state, e->ids, e->n, e->n - wanted };
 	struct model_call c = { .part = &part, .n_parts = 1, .hidden = e->hidden, .tap = e->tap,
 		.tap_ctx = e->tap_ctx };
-	size_t wanted = e->n - part.first;
 	enum ggu_status st;
 	if (state_pos(s->state) > s->n_ctx || e->n > s->n_ctx - state_pos(s->state))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %zu positions", s->n_ctx);

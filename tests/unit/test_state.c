@@ -553,6 +553,22 @@ static void a_session_whose_state_is_beyond_its_end_refuses_more(void **unused)
 	drop_model(m);
 }
 
+static void a_session_gives_no_logits_if_none_of_its_tokens_is_asked_for(void **unused)
+{
+	struct model *m = make_model(&transformer, GGU_TYPE_F32, 1);
+	float logits[VOCAB] = { 7 };
+	struct session *s;
+	(void)unused;
+	assert_int_equal(session_new(&s, m, 4, 4, NULL, NULL), GGU_OK);
+	for (size_t first = 2; first < 4; first++)
+		assert_int_equal(session_eval(s, &(struct session_eval){ .ids = text, .n = 2, .logits = logits,
+			.first = first }, NULL), GGU_OK);
+	assert_int_equal(session_pos(s), 4);
+	assert_true(*logits == 7);
+	session_free(s);
+	drop_model(m);
+}
+
 static void near_buckets_are_alibi(void **unused)
 {
 	struct model *a = make_model(&by_slope, GGU_TYPE_F32, 1), *b = make_model(&by_bucket, GGU_TYPE_F32, 1);
@@ -596,6 +612,7 @@ int main(void)
 		cmocka_unit_test(long_ropes_go_by_the_sequence),
 		cmocka_unit_test(scores_are_those_of_the_logits), cmocka_unit_test(what_is_refused_leaves_the_state),
 		cmocka_unit_test(a_session_whose_state_is_beyond_its_end_refuses_more),
+		cmocka_unit_test(a_session_gives_no_logits_if_none_of_its_tokens_is_asked_for),
 	};
 	if (quant_select(NULL, NULL)) return 1;         /* otherwise it would be portable C */
 	for (int i = 0; i < LONG + 64; i++) text[i] = (i*i + 3*i) % VOCAB;
