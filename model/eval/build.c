@@ -234,7 +234,9 @@ static enum ggu_status word(struct builder *b, const struct yaml_node *at, const
 	*index = 0;
 	if (yaml_null(at) && !(f->flags & FIELD_NEEDED)) return GGU_OK;
 	*index = at && at->kind == YAML_SCALAR ? which(f->words, at->text, strlen(at->text)) : -1;
-	if (*index < 0 && !build_eval(b, at, &v) && v.kind == EXPR_STR) *index = which(f->words, v.u.s.p, v.u.s.n);
+	if (*index >= 0) return GGU_OK;
+	TRY(build_eval(b, at, &v));
+	if (v.kind == EXPR_STR) *index = which(f->words, v.u.s.p, v.u.s.n);
 	if (*index >= 0) return GGU_OK;
 	for (int i = 0; f->words[i]; i++)
 		n += (size_t)snprintf(wanted + n, n < sizeof wanted ? sizeof wanted - n : 0, "%s%s", !i ? ""

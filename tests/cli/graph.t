@@ -165,6 +165,7 @@ mistake "a check without a message" "check: expected [expression, message]" \
 	'/^    rope.scaling.type: \["scaling in/s/: .*/: [true]/'
 mistake "no steps" "layer: expected steps by name" 's/^  layer: .*/  layer: none/;/^    attn:/,/each: /d'
 mistake "an unknown activation" "act: expected silu" 's/act: silu,/act: swish,/'
+mistake "an activation by an unknown function" "swish: no such function" "s/act: silu,/act: swish('silu'),/"
 mistake "another schema" "expected schema: 1" 's/^schema: 1/schema: 2/'
 mistake "broken YAML, by its place" "column " 's/^arch: llama/arch: [llama/'
 # each of ten names uses the next one eight times: a thousand million evaluations, if nobody counted
