@@ -16,7 +16,7 @@ enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struc
 /* Overrides keys of m by those of a JSON object. An existing key keeps its type. A new one becomes a string, a bool, a
  * u32 or i64 for a whole number, an f32 for a fraction, or a list of strings; null removes a key. */
 enum ggu_status general_override(struct ggu_meta *m, const char *json_file, struct ggu_error *err);
-/* "102K", "8.0B", "8x7B": the number of parameters as llama.cpp writes it. */
+/* "102K", "8.0B": the number of parameters as llama.cpp writes it for a model without experts. */
 void general_size_label(uint64_t n_weights, char to[32]);
 
 #endif

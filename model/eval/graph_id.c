@@ -4,8 +4,8 @@
  *
  * It covers what decides the contents of a cache: the description, the metadata of the architecture, the tensors'
  * names, types and shapes, and the beginning of each tensor's data. That is enough to tell a fine-tuned model from the
- * one it was made of, and a page of each tensor is read instead of all of them. The order of metadata and tensors,
- * names and the vocabulary do not count. */
+ * one it was made of, and a page of each tensor is read instead of all of them. The order of metadata and tensors, the
+ * model's own name and its vocabulary do not count. */
 #include <string.h>
 #include <xxhash.h>
 #include "graph.h"

@@ -132,7 +132,7 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 	return GGU_OK;
 }
 
-/* Adds up the tiles in order. *sum is relative to whatever was the largest so far. */
+/* The sum is of exp relative to max, the largest logit of the tiles so far, which are added in order. */
 struct sum { double max, sum; int32_t top; };
 static void add_tile(struct sum *s, const struct tile *t)
 {

@@ -31,6 +31,6 @@ enum ggu_status detokenizer_add(struct detokenizer *d, int32_t id, const char **
 void detokenizer_end(struct detokenizer *d, const char **text, size_t *n_bytes);        /* what is left, as it is */
 void detokenizer_free(struct detokenizer *d);
 
-const char *tokenizer_unicode_version(void);    /* of the tables in use, "15.0.0" */
+const char *tokenizer_unicode_version(void);    /* of the tables, "15.0.0 (classes 14.0.0)" */
 
 #endif

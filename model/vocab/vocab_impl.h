@@ -43,7 +43,7 @@ struct vocab {
 	struct ggu_str *merges;         /* [n_merges], "left right" */
 	size_t n_merges;
 	const char *model;              /* tokenizer.ggml.model: static text */
-	const char *pre;                /* tokenizer.ggml.pre or NULL: in the arena */
+	const char *pre;                /* tokenizer.ggml.pre or NULL: not freed */
 	int32_t special[VOCAB_N_SPECIAL];       /* -1: none */
 	uint8_t special_order[VOCAB_N_SPECIAL]; /* order of writing, n_special_order of them */
 	size_t n_special_order;
@@ -140,7 +140,8 @@ bool *vocab_own(const struct vocab *v);
 int32_t vocab_find(const struct vocab *v, const char *text);    /* the first token of that text; -1: none */
 
 /* Finds tokenizer.ggml.pre of a folder: by the hash of the test string's ids, else by the shape of the pre-tokenizer;
- * if the shape has several names, `prefer` if it is among them. NULL: unknown. The name is static. */
+ * if the shape has several names, `prefer` if it is among them, and of WordPiece without a known hash always. NULL:
+ * unknown. The name is static, or `prefer` itself. */
 enum ggu_status vocab_find_pre(const struct vocab *v, const char *prefer, const char **name, struct ggu_error *err);
 /* For a folder that names no pre-tokenizer (vocab.json with merges.txt): takes the one with which the test string has a
  * known hash; if there is none, Qwen 2's if tokenizer_config.json names its class, else GPT-2's. */
