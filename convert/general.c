@@ -358,6 +358,7 @@ enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struc
 	if (!s) s = name_to_meta(m, c, card, name, kind, n_weights);
 	if (!s && card) s = card_to_meta(m, card);
 	if (doc) yaml_doc_free(doc);
+	if (s == GGU_ERR_NOMEM) return ggu_no_memory(err);
 	return s ? ggu_fail(err, s, GGU_NO_OFFSET, "general", "cannot be set") : GGU_OK;
 }
 

@@ -12,10 +12,8 @@
 
 void buf_put(struct buf *b, const char *p, size_t n)
 {
-	if (b->failed || (b->most && n > b->most - b->n)) {
-		b->failed = true;
-		return;
-	}
+	if (!b->failed && b->most && n > b->most - b->n) b->failed = b->full = true;
+	if (b->failed) return;
 	if (b->cap - b->n < n + 1) {
 		size_t cap = (b->n + n + 1)*3/2 + 32;
 		char *more = realloc(b->p, cap);

@@ -46,8 +46,9 @@ struct pretok {
 #define PRETOK_WORD "\\p{L}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}" \
 	"\\p{Nl}\\p{M}\\p{Nd}\\p{Pc}"
 
-/* A text under construction, ended by a zero. most: bytes it may hold, 0: any number */
-struct buf { char *p; size_t n, cap, most; bool failed; };
+/* A text under construction, ended by a zero. most: bytes it may hold, 0: any number. failed: it is incomplete, since
+ * it is full or memory ran out */
+struct buf { char *p; size_t n, cap, most; bool failed, full; };
 void buf_put(struct buf *b, const char *p, size_t n);
 
 /* A text in which matches are looked for. Patterns see only its well-formed stretches, of which [from, to) is the

@@ -246,6 +246,7 @@ static enum ggu_status bert(const struct step *s, const char *t, size_t n, struc
 		a.n = 0;
 		if (!st && !d.failed) drop_accents(d.p, d.n, &a);
 	}
+	b->full |= a.full || d.full;
 	if (a.failed || d.failed) b->failed = true;
 	else if (!st && s->lower) lower(a.p, a.n, b);
 	else if (!st) buf_put(b, a.p, a.n);
@@ -292,10 +293,10 @@ enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, s
 		enum ggu_status s;
 		buf_put(&next, "", 0);
 		s = normalize_step(p, p->norm + i, b.p, b.n, &next, err);
-		if (!s && next.failed)
+		if (!s && next.full)
 			s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "normalizer",
-				"makes more than %zu bytes of %zu, or memory ran out", next.most, n);
-		if (b.failed) s = ggu_no_memory(err);
+				"makes more than %zu bytes of %zu", next.most, n);
+		if (b.failed || (!s && next.failed)) s = ggu_no_memory(err);
 		free(b.p);
 		b = next;
 		if (s) { free(b.p); return s; }

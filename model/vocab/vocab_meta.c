@@ -71,6 +71,7 @@ enum ggu_status vocab_to_meta(const struct vocab *v, struct ggu_meta *m, struct 
 	if (!s) s = put_str(m, "gguf-utils.tokenizer", text);
 	if (!s && v->own_merges) s = ggu_meta_set_strs(m, "gguf-utils.merges", v->merges, v->n_merges);
 	free(text);
+	if (s == GGU_ERR_NOMEM) return ggu_no_memory(err);
 	return s ? ggu_fail(err, s, GGU_NO_OFFSET, "tokenizer", "cannot be written") : GGU_OK;
 }
 
