@@ -1,272 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * test_state.c - sequences: their bits do not depend on neighbours, cuts, threads or instruction sets; forks,
- * truncation, snapshots, saving and loading leave no trace in later results.
- *
- * Small models of random weights: a transformer with shared heads and a window, a recurrent one, one with ropes for
- * long contexts, a mixture of experts. */
-#include <math.h>
+ * test_state.c - what a sequence keeps: forks, truncation, snapshots, saving and loading leave no trace in later
+ * results; what is refused leaves the state. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
-#include "../../libgguf/pool.h"
-#include "../../model/eval/relative.h"
 #include "../../model/eval/session.h"
 #include "../../quant/quant.h"
-#include "../lib/models.h"
-
-/* ---- models ---- */
-
-static const struct key transformer_keys[] = { { "block_count", 2 }, { "context_length", 512 },
-	{ "embedding_length", WIDE },
-	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "attention.sliding_window", 70 },
-	{ NULL, 0 } };
-#define ATTENTION { "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.attn_q.weight", { WIDE, WIDE }, 0 }, \
-	{ "blk.%d.attn_k.weight", { WIDE, WIDE/2 }, 0 }, { "blk.%d.attn_v.weight", { WIDE, WIDE/2 }, 0 }, \
-	{ "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 }
-#define EMBEDDING { "token_embd.weight", { WIDE, VOCAB }, 0 }, { "output_norm.weight", { WIDE }, 1 }
-static const struct tensor transformer_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.ffn_norm.weight", { WIDE }, 1 },
-	{ "blk.%d.ffn_gate.weight", { WIDE, 96 }, 0 }, { "blk.%d.ffn_up.weight", { WIDE, 96 }, 0 },
-	{ "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
-
-static const struct key expert_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
-	{ "attention.head_count", 4 }, { "attention.head_count_kv", 2 }, { "expert_count", 8 },
-	{ "expert_used_count", 2 }, { NULL, 0 } };
-static const struct tensor expert_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.ffn_norm.weight", { WIDE }, 1 },
-	{ "blk.%d.ffn_gate_inp.weight", { WIDE, 8 }, 0 },
-	{ "blk.%d.ffn_gate_exps.weight", { WIDE, 32, 8 }, 0 }, { "blk.%d.ffn_up_exps.weight", { WIDE, 32, 8 }, 0 },
-	{ "blk.%d.ffn_down_exps.weight", { 32, WIDE, 8 }, 0 }, { NULL } };
-
-static const struct key mamba_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
-	{ "ssm.conv_kernel", 4 },
-	{ "ssm.inner_size", 96 }, { "ssm.state_size", 16 }, { "ssm.time_step_rank", 8 }, { NULL, 0 } };
-static const struct tensor mamba_tensors[] = { EMBEDDING, { "blk.%d.attn_norm.weight", { WIDE }, 1 },
-	{ "blk.%d.ssm_in.weight", { WIDE, 192 }, 0 },
-	{ "blk.%d.ssm_conv1d.weight", { 4, 96 }, 0 }, { "blk.%d.ssm_conv1d.bias", { 96 }, 0 },
-	{ "blk.%d.ssm_x.weight", { 96, 40 }, 0 },
-	{ "blk.%d.ssm_dt.weight", { 8, 96 }, 0 }, { "blk.%d.ssm_dt.bias", { 96 }, 0 },
-	{ "blk.%d.ssm_a", { 16, 96 }, -1 }, { "blk.%d.ssm_d", { 96 }, 1 },
-	{ "blk.%d.ssm_out.weight", { 96, WIDE }, 0 }, { NULL } };
-
-static const struct key long_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
-	{ "attention.head_count", 4 }, { "rope.scaling.original_context_length", 40 }, { NULL, 0 } };
-static const struct tensor long_tensors[] = { EMBEDDING, { "rope_factors_short.weight", { 8 }, 1 },
-	{ "rope_factors_long.weight", { 8 }, 5 },
-	{ "blk.%d.attn_norm.weight", { WIDE }, 1 }, { "blk.%d.attn_qkv.weight", { WIDE, 3*WIDE }, 0 },
-	{ "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 },
-	{ "blk.%d.ffn_norm.weight", { WIDE }, 1 }, { "blk.%d.ffn_up.weight", { WIDE, 192 }, 0 },
-	{ "blk.%d.ffn_down.weight", { 96, WIDE }, 0 }, { NULL } };
-
-static const struct kind transformer = { "llama", transformer_keys, transformer_tensors }, experts = { "llama",
-	expert_keys, expert_tensors },
-	recurrent = { "mamba", mamba_keys, mamba_tensors }, long_rope = { "phi3", long_keys, long_tensors };
-
-/* A bias by distance in buckets that equals ALiBi where each distance has a bucket of its own: 31 positions back. */
-enum { BUCKETS = 64, NEAR = 32 };
-#define BIASED(bias) "schema: 1\narch: biased\nclasses: {BiasedForCausalLM: {}}\ngraph:\n" \
-	"  ignore: {blk: true}\n" \
-	"  names: {eps: attention.layer_norm_rms_epsilon}\n  input: {embed: token_embd}\n  layers: block_count\n" \
-	"  layer: {attn: {norm: {rms: attn_norm, eps: eps}, branches: {self: {attention: " \
-	"{q: attn_q, k: attn_k, v: attn_v, out: attn_output, heads: 4, kv_heads: 2, " bias "}}}}}\n" \
-	"  output: {norm: {rms: output_norm, eps: eps}, head: token_embd}\n"
-static const struct tensor biased_tensors[] = { EMBEDDING, ATTENTION, { "blk.%d.attn_rel_b.weight", { HEADS, BUCKETS },
-	0 }, { NULL } };
-static const struct kind by_slope = { "biased", transformer_keys, biased_tensors, BIASED("alibi: 8") },
-	by_bucket = { "biased", transformer_keys, biased_tensors,
-		BIASED("relative: {bias: attn_rel_b, buckets: 64, distance: 100}") };
-
-/* ---- tests ---- */
-
-static void side_by_side(const struct kind *k, uint32_t type, uint32_t cache)
-{
-	enum { N = 8 };
-	static const size_t len[N] = { 1, 64, 65, 7, 130, 63, 2, 200 };
-	struct model *m = make_model(k, type, 2);
-	struct work *w = new_work(m, 64);
-	struct part p[N];
-	size_t total = 0;
-	float *rows;
-	for (size_t i = 0; i < N; i++) {
-		p[i] = (struct part){ new_state(m, cache), text + i, len[i], 0 };
-		total += len[i];
-	}
-	rows = malloc(total*WIDE*sizeof *rows);
-	assert_int_equal(model_eval(w, &(struct model_call){ .part = p, .n_parts = N, .rows = rows }, NULL), GGU_OK);
-	total = 0;
-	for (size_t i = 0; i < N; i++) {
-		float *own = alone(m, cache, text + i, len[i], i % 2 ? 1 : 512);
-		same(rows + total*WIDE, own, len[i]);
-		total += len[i];
-		free(own);
-		state_free(p[i].state);
-	}
-	free(rows);
-	work_free(w);
-	drop_model(m);
-}
-static void neighbours_do_not_matter(void **state)
-{
-	(void)state;
-	side_by_side(&transformer, GGU_TYPE_F32, GGU_TYPE_F32);
-	side_by_side(&transformer, GGU_TYPE_Q8_0, GGU_TYPE_F16);
-	side_by_side(&transformer, GGU_TYPE_F16, GGU_TYPE_I16);
-	side_by_side(&experts, GGU_TYPE_Q4_0, GGU_TYPE_F32);
-	side_by_side(&recurrent, GGU_TYPE_F32, GGU_TYPE_F32);
-	side_by_side(&long_rope, GGU_TYPE_F16, GGU_TYPE_BF16);
-}
-
-/* The rows of two sequences, step by step, on states that have been used before. */
-static float *by_steps(struct model *m, size_t n_batch, size_t n_a, size_t n_b)
-{
-	const size_t steps = model_n_steps(m), n = n_a + n_b;
-	struct work *w = new_work(m, n_batch);
-	struct part p[2] = { { new_state(m, GGU_TYPE_F32), text, n_a, n_a },
-		{ new_state(m, GGU_TYPE_F32), text + 9, n_b, n_b } };
-	float *stream = malloc(n*WIDE*sizeof *stream), *rows = malloc(n*WIDE*sizeof *rows);
-	struct model_call c = { .part = p, .n_parts = 2, .stream = stream };
-	go_on(w, p[0].state, text + 20, 30, NULL);
-	assert_int_equal(model_eval(w, &c, NULL), GGU_OK);
-	for (c.from = 0; c.from < steps; c.from++) {
-		c.to = c.from + 1;
-		assert_int_equal(model_eval(w, &c, NULL), GGU_OK);
-	}
-	p[0].first = p[1].first = 0;
-	c.rows = rows;
-	c.to = steps;
-	assert_int_equal(model_eval(w, &c, NULL), GGU_OK);
-	state_free(p[0].state);
-	state_free(p[1].state);
-	work_free(w);
-	free(stream);
-	return rows;
-}
-static void steps_one_by_one_are_the_whole(void **state)
-{
-	static const struct kind *const kinds[] = { &transformer, &experts, &recurrent, &long_rope };
-	(void)state;
-	for (size_t k = 0; k < 4; k++) {
-		struct model *m = make_model(kinds[k], GGU_TYPE_F32, 2);
-		float *a = alone(m, GGU_TYPE_F32, text, 70, 512), *b = alone(m, GGU_TYPE_F32, text + 9, 31, 512);
-		for (size_t n_batch = 40; n_batch < 200; n_batch += 100) {
-			float *got = by_steps(m, n_batch, 70, 31);
-			same(got, a, 70);
-			same(got + 70*WIDE, b, 31);
-			free(got);
-		}
-		free(a);
-		free(b);
-		drop_model(m);
-	}
-}
-static void weights_can_be_others(void **state)
-{
-	static const char *const names[] = { "token_embd.weight", "blk.1.attn_q.weight", "blk.0.ffn_down_exps.weight" };
-	struct model *m = make_model(&experts, GGU_TYPE_BF16, 2);
-	float *want = alone(m, GGU_TYPE_F32, text, 40, 512);
-	(void)state;
-	for (size_t i = 0; i < 3; i++) {
-		const struct ggu_tensor *t = ggu_file_find(model_file(m), names[i]);
-		const size_t n = (size_t)(t->ne[0]*ggu_tensor_rows(t));
-		float *x = malloc(n*sizeof *x), *rows;
-		const void *data;
-		assert_int_equal(ggu_map((struct ggu_file *)(uintptr_t)model_file(m), t, &data, NULL), GGU_OK);
-		quant_decode(t->type, data, x, n);
-		model_set_weights(m, names[i], x);
-		rows = alone(m, GGU_TYPE_F32, text, 40, 512);
-		same(rows, want, 40);
-		free(rows);
-		for (size_t k = 0; k < n; k++) x[k] = -x[k];
-		rows = alone(m, GGU_TYPE_F32, text, 40, 512);
-		assert_memory_not_equal(rows, want, 40*WIDE*sizeof *rows);
-		free(rows);
-		model_set_weights(m, names[i], NULL);
-		rows = alone(m, GGU_TYPE_F32, text, 40, 512);
-		same(rows, want, 40);
-		free(rows);
-		free(x);
-	}
-	free(want);
-	drop_model(m);
-}
-
-static void threads_and_instances_do_not_matter(void **state)
-{
-	static const struct kind *const kinds[] = { &transformer, &experts, &recurrent };
-	(void)state;
-	for (size_t k = 0; k < 3; k++) {
-		float *first = NULL;
-		for (int threads = 1; threads <= 4; threads *= 2)
-			for (const char *const *cpu = quant_available(); *cpu; cpu++) {
-				struct model *m;
-				float *rows;
-				assert_int_equal(quant_select(*cpu, NULL), GGU_OK);
-				m = make_model(kinds[k], GGU_TYPE_Q8_0, threads);
-				rows = alone(m, GGU_TYPE_I16, text, 90, threads == 2 ? 7 : 512);
-				if (first) same(rows, first, 90);
-				drop_model(m);
-				if (first) free(rows);
-				else first = rows;
-			}
-		free(first);
-	}
-	assert_int_equal(quant_select(NULL, NULL), GGU_OK);
-}
-
-/* Each worker of a pool has a work and a state of its own; pages go back and forth between all of them. */
-struct each { struct work *w[4]; struct state *s[4]; float rows[24][LONG*WIDE]; };
-static void evaluate_alone(void *ctx, size_t task, int worker)
-{
-	struct each *e = ctx;
-	go_on(e->w[worker], e->s[worker], text + task, LONG - 5*task, e->rows[task]);
-	state_reset(e->s[worker]);
-}
-static void works_of_one_thread_run_at_the_same_time(void **unused)
-{
-	static const struct kind *const kinds[] = { &transformer, &recurrent, &experts };
-	struct ggu_pool *pool = ggu_pool_new(4);
-	struct each *e = malloc(sizeof *e);
-	(void)unused;
-	for (size_t k = 0; k < 3; k++) {
-		struct model *m = make_model(kinds[k], GGU_TYPE_Q8_0, 2);
-		for (int i = 0; i < 4; i++) {
-			assert_int_equal(work_new_for(&e->w[i], m, NULL, i % 2 ? 0 : 64, NULL), GGU_OK);
-			e->s[i] = new_state(m, GGU_TYPE_F32);
-		}
-		ggu_pool_run(pool, 24, evaluate_alone, e);
-		for (size_t i = 0; i < 24; i++) {
-			float *own = alone(m, GGU_TYPE_F32, text + i, LONG - 5*i, 0);
-			same(e->rows[i], own, LONG - 5*i);
-			free(own);
-		}
-		for (int i = 0; i < 4; i++) {
-			state_free(e->s[i]);
-			work_free(e->w[i]);
-		}
-		drop_model(m);
-	}
-	free(e);
-	ggu_pool_free(pool);
-}
-
-static void models_are_even_unless_weights_are_chosen_or_used_twice(void **state)
-{
-	static const struct kind twice = { "twice", transformer_keys, transformer_tensors, "schema: 1\narch: twice\n"
-		"like: llama\nclasses: {TwiceForCausalLM: {}}\ngraph: {layer: {again: {norm: {rms: ffn_norm, eps: eps}"
-		", branches: {self: {ffn: {gate: ffn_gate, up: ffn_up, down: ffn_down, act: silu}}}}}}\n" };
-	static const struct { const struct kind *kind; bool even; } cases[] = { { &transformer, true },
-		{ &recurrent, true }, { &long_rope, true }, { &experts, false }, { &twice, false } };
-	(void)state;
-	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
-		struct model *m = make_model(cases[i].kind, GGU_TYPE_F32, 1);
-		assert_int_equal(model_is_even(m), cases[i].even);
-		drop_model(m);
-	}
-}
+#include "../lib/kinds.h"
 
 static void forks_go_their_own_ways(void **state)
 {
@@ -483,30 +227,6 @@ static void long_ropes_go_by_the_sequence(void **state)
 	drop_model(m);
 }
 
-static void scores_are_those_of_the_logits(void **state)
-{
-	struct model *m = make_model(&transformer, GGU_TYPE_F32, 2);
-	struct work *w = new_work(m, 64);
-	float *rows = alone(m, GGU_TYPE_F32, text, LONG, 512), logits[VOCAB];
-	struct model_score score[LONG];
-	(void)state;
-	assert_int_equal(model_scores(w, rows, LONG, text + 1, score, NULL), GGU_OK);
-	for (size_t i = 0; i < LONG; i++) {
-		struct model_score one;
-		assert_int_equal(model_logits(w, rows + i*WIDE, 1, logits, NULL, NULL, NULL), GGU_OK);
-		assert_true(logits[text[i + 1]] == (float)score[i].logit);
-		for (int v = 0; v < VOCAB; v++) assert_true(logits[v] <= logits[score[i].top]);
-		one = model_score_row(logits, VOCAB, text[i + 1]);
-		assert_memory_equal(&one.log_sum, &score[i].log_sum, sizeof one.log_sum);
-		assert_int_equal(one.top, score[i].top);
-	}
-	assert_int_equal(model_scores(w, rows, 1, &(int32_t){ -1 }, score, NULL), GGU_OK);
-	assert_true(score->logit == 0);
-	free(rows);
-	work_free(w);
-	drop_model(m);
-}
-
 static void what_is_refused_leaves_the_state(void **state)
 {
 	struct model *m = make_model(&transformer, GGU_TYPE_F32, 1);
@@ -569,48 +289,14 @@ static void a_session_gives_no_logits_if_none_of_its_tokens_is_asked_for(void **
 	drop_model(m);
 }
 
-static void near_buckets_are_alibi(void **unused)
-{
-	struct model *a = make_model(&by_slope, GGU_TYPE_F32, 1), *b = make_model(&by_bucket, GGU_TYPE_F32, 1);
-	float *x = alone(a, GGU_TYPE_F32, text, NEAR, 0), *y = alone(b, GGU_TYPE_F32, text, NEAR, 0);
-	float *far = alone(b, GGU_TYPE_F32, text, LONG, 7), *same = alone(b, GGU_TYPE_F32, text, LONG, 64);
-	(void)unused;
-	for (size_t i = 0; i < NEAR*WIDE; i++) assert_true(fabsf(x[i] - y[i]) < 1e-5f);
-	assert_memory_equal(far, same, LONG*WIDE*sizeof *far);
-	assert_memory_equal(far, y, NEAR*WIDE*sizeof *y);
-	free(x); free(y); free(far); free(same);
-	drop_model(a);
-	drop_model(b);
-}
-/* T5's: 32 buckets, 128 positions. Edges: 8*16^(k/8) for k from 0. */
-static void buckets_grow_with_the_distance(void **unused)
-{
-	static const int edge[] = { 8, 12, 16, 23, 32, 46, 64, 91 };
-	(void)unused;
-	for (int d = 0; d < 1000; d++) {
-		size_t want = (size_t)d;
-		for (size_t k = 0; k < 8; k++) if (d >= edge[k]) want = 8 + k;
-		assert_int_equal(relative_bucket(-d, 32, 128, true), want);
-		if (d) assert_int_equal(relative_bucket(d, 32, 128, true), want + 16);
-		if (d) assert_int_equal(relative_bucket(d, 32, 128, false), 0);
-		if (d < 16 || d >= 128) assert_int_equal(relative_bucket(-d, 32, 128, false), d < 16 ? d : 31);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(near_buckets_are_alibi), cmocka_unit_test(buckets_grow_with_the_distance),
-		cmocka_unit_test(steps_one_by_one_are_the_whole), cmocka_unit_test(weights_can_be_others),
-		cmocka_unit_test(neighbours_do_not_matter), cmocka_unit_test(threads_and_instances_do_not_matter),
-		cmocka_unit_test(works_of_one_thread_run_at_the_same_time),
-		cmocka_unit_test(models_are_even_unless_weights_are_chosen_or_used_twice),
 		cmocka_unit_test(forks_go_their_own_ways), cmocka_unit_test(truncation_forgets),
-			cmocka_unit_test(recurrent_states_want_snapshots),
-			cmocka_unit_test(stretches_of_layers_forget_snapshots),
+		cmocka_unit_test(recurrent_states_want_snapshots),
+		cmocka_unit_test(stretches_of_layers_forget_snapshots),
 		cmocka_unit_test(saved_states_go_on), cmocka_unit_test(saved_states_are_for_one_model),
-		cmocka_unit_test(long_ropes_go_by_the_sequence),
-		cmocka_unit_test(scores_are_those_of_the_logits), cmocka_unit_test(what_is_refused_leaves_the_state),
+		cmocka_unit_test(long_ropes_go_by_the_sequence), cmocka_unit_test(what_is_refused_leaves_the_state),
 		cmocka_unit_test(a_session_whose_state_is_beyond_its_end_refuses_more),
 		cmocka_unit_test(a_session_gives_no_logits_if_none_of_its_tokens_is_asked_for),
 	};
