@@ -92,6 +92,8 @@ enum ggu_status imatrix_write_gguf(const struct imatrix *im, int fd, struct ggu_
  * checkpoint belongs to; imatrix_tag returns the tag of a matrix that was read ("" for other files). */
 enum ggu_status imatrix_write_checkpoint(const struct imatrix *im, const char *tag, int fd, struct ggu_error *err);
 const char *imatrix_tag(const struct imatrix *im);
+/* The size of what imatrix_write_checkpoint would write with this tag; tag NULL: imatrix_write_gguf. */
+enum ggu_status imatrix_bytes(const struct imatrix *im, const char *tag, uint64_t *bytes, struct ggu_error *err);
 enum ggu_status imatrix_write_dat(const struct imatrix *im, int fd, struct ggu_error *err);
 
 #endif

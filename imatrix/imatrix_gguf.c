@@ -299,11 +299,11 @@ static enum ggu_status fits_f32(const struct imatrix *im, struct ggu_error *err)
 		: GGU_OK;
 }
 
-static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int fd, uint32_t type,
+/* A writer that knows all of the matrix. tag NULL: not of a checkpoint. */
+static enum ggu_status new_writer(const struct imatrix *im, const char *tag, uint32_t type, struct ggu_writer **w,
 	struct ggu_error *err)
 {
 	struct ggu_meta *m = ggu_meta_new();
-	struct ggu_writer *w = NULL;
 	enum ggu_status s = m ? set_keys(im, m) : GGU_ERR_NOMEM;
 	if (!s && tag) s = ggu_meta_set_str(m, tag_key, tag, strlen(tag));
 	if (s == GGU_ERR_RANGE)
@@ -311,15 +311,23 @@ static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int
 			"%llu chunks of %llu tokens do not fit the 32 bits that the form has",
 			(unsigned long long)im->chunks, (unsigned long long)im->chunk_tokens);
 	else if (s) s = ggu_no_memory(err);
-	else if (type == GGU_TYPE_F32) s = fits_f32(im, err);
-	if (!s) s = ggu_writer_new(&w, m, err);
+	if (!s) s = ggu_writer_new(w, m, err);
 	for (size_t i = 0; i < im->n && !s; i++) {
 		const struct imatrix_entry *e = &im->v[i]->pub;
-		s = add_tensor(w, e->name, sums_suffix, e->n_in, e->n_mat, type, err);
-		if (!s && tag) s = add_tensor(w, e->name, rest_suffix, e->n_in, e->n_mat, type, err);
-		if (!s) s = add_tensor(w, e->name, counts_suffix, 1, e->n_mat, type, err);
+		s = add_tensor(*w, e->name, sums_suffix, e->n_in, e->n_mat, type, err);
+		if (!s && tag) s = add_tensor(*w, e->name, rest_suffix, e->n_in, e->n_mat, type, err);
+		if (!s) s = add_tensor(*w, e->name, counts_suffix, 1, e->n_mat, type, err);
 	}
-	if (!s) s = add_covariances(w, im, type, err);
+	if (!s) s = add_covariances(*w, im, type, err);
+	ggu_meta_free(m);
+	return s;
+}
+static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int fd, uint32_t type,
+	struct ggu_error *err)
+{
+	struct ggu_writer *w = NULL;
+	enum ggu_status s = new_writer(im, tag, type, &w, err);
+	if (!s && type == GGU_TYPE_F32) s = fits_f32(im, err);
 	if (!s) s = ggu_writer_begin(w, fd, err);
 	for (size_t i = 0; i < im->n && !s; i++) {
 		const struct imatrix_entry *e = &im->v[i]->pub;
@@ -330,7 +338,6 @@ static enum ggu_status write_gguf(const struct imatrix *im, const char *tag, int
 	if (!s) s = write_covariances(w, im, type, err);
 	if (!s) s = ggu_writer_end(w, err);
 	ggu_writer_free(w);
-	ggu_meta_free(m);
 	return s;
 }
 enum ggu_status imatrix_write_gguf(const struct imatrix *im, int fd, struct ggu_error *err)
@@ -340,4 +347,12 @@ enum ggu_status imatrix_write_gguf(const struct imatrix *im, int fd, struct ggu_
 enum ggu_status imatrix_write_checkpoint(const struct imatrix *im, const char *tag, int fd, struct ggu_error *err)
 {
 	return write_gguf(im, tag, fd, GGU_TYPE_F64, err);
+}
+enum ggu_status imatrix_bytes(const struct imatrix *im, const char *tag, uint64_t *bytes, struct ggu_error *err)
+{
+	struct ggu_writer *w = NULL;
+	enum ggu_status s = new_writer(im, tag, tag ? GGU_TYPE_F64 : GGU_TYPE_F32, &w, err);
+	if (!s) *bytes = ggu_writer_file_bytes(w);
+	ggu_writer_free(w);
+	return s;
 }

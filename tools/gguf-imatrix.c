@@ -64,11 +64,13 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
+static const char partial_tag[] = "partial";
+
 static void write_matrix(const struct imatrix *im, struct out *out)
 {
 	struct ggu_error err;
 	enum ggu_status s = o.dat ? imatrix_write_dat(im, out_fd(out), &err)
-		: o.partial ? imatrix_write_checkpoint(im, "partial", out_fd(out), &err)
+		: o.partial ? imatrix_write_checkpoint(im, partial_tag, out_fd(out), &err)
 		: imatrix_write_gguf(im, out_fd(out), &err);
 	if (s) msg_die_error(out_name(out), &err);
 	out_commit(out);
@@ -161,11 +163,25 @@ static size_t usual_block(size_t n_embd)
 	enum { LEAST = 768, MOST = 2048, STEP = 256 };
 	return size_least(size_most(size_up(n_embd, STEP), LEAST), MOST);
 }
+/* Covariances may take many GB. Their sizes are known after a window, so a full disk shows then, not after hours. A
+ * run with a checkpoint loses little to one, and would need room for a third file while it replaces its checkpoint. */
+static void reserve(const struct collect *c, struct out *out)
+{
+	uint64_t bytes;
+	struct ggu_error err;
+	imatrix_set_chunks(c->im, c->n_chunks, c->ctx);
+	if (imatrix_bytes(c->im, o.partial ? partial_tag : NULL, &bytes, &err)) msg_die_error(out_name(out), &err);
+	out_reserve(out, bytes);
+}
 /* Random windows are used by covariances alone, after all of the text, so a checkpoint need not know of them. */
-static void evaluate(struct collect *c)
+static void evaluate(struct collect *c, struct out *out)
 {
 	struct collect_teams *t = collect_teams_new(c);
 	progress_begin("evaluating", c->n_chunks, "windows");
+	if (o.covariance && !o.checkpoint) {
+		collect_to(t, 1);
+		reserve(c, out);
+	}
 	while (c->done < c->n_chunks) {
 		uint64_t end = o.checkpoint ? c->done + (o.every - c->done%o.every) : c->n_chunks;
 		collect_to(t, end < c->n_chunks ? end : c->n_chunks);
@@ -198,7 +214,7 @@ static void measure(const char *text_name)
 	if (!c.done && imatrix_add_dataset(c.im, o.dataset ? o.dataset : load_base_name(text_name)))
 		msg_die("out of memory");
 	imatrix_sample(c.im, c.stride, 1, drawn_first_root(c.ctx, c.stride));
-	evaluate(&c);
+	evaluate(&c, out);
 	imatrix_set_chunks(c.im, c.n_chunks, c.ctx);
 	if (!imatrix_count(c.im)) msg_die("%s: no weight of a layer was used", o.model);
 	write_matrix(c.im, out);

@@ -112,6 +112,11 @@ not_ok "a matrix cut short" 2 sh -c 'head -c 20000 a.dat | gguf-imatrix --merge 
 # numbers that no run produces
 mk() { "$BUILD/tests/cli/tool_mkgguf" general.type=imatrix "$@" a.in_sum2:f32:3:one a.counts:f32:1:huge >hostile.gguf; }
 mk imatrix.chunk_count=many
+is "covariances that do not fit: the size is checked after a window" \
+	"$( (ulimit -f 100; im --covariance -o never.gguf) 2>&1 | sed 's/needs [0-9.]*/needs N/')" \
+	"gguf-imatrix: never.gguf: needs N MiB: File too large"
+is "... of --partial too" "$( (ulimit -f 100; im --covariance --partial -o never.gguf) 2>&1 |
+	sed 's/needs [0-9.]*/needs N/')" "gguf-imatrix: never.gguf: needs N MiB: File too large"
 "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/imatrix/covariance-nan.ggtxt" >nan.gguf
 is "a covariance that is not finite is found when it is read" \
 	"$(gguf-imatrix --merge -o x.gguf nan.gguf 2>&1; echo $?)" \
