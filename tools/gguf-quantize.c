@@ -218,53 +218,83 @@ static struct run part_of(const struct run *r, size_t first, size_t n)
 	part.re.first = first;
 	return part;
 }
-/* Writes n tensors of the run, from `first` on, and their metadata; returns the bytes of the file. */
-static uint64_t write_tensors(const struct run *r, size_t first, size_t n, const struct ggu_meta *meta,
-	struct out *out)
+static struct ggu_writer *writer(const struct run *part, const struct ggu_meta *meta)
 {
-	struct run part = part_of(r, first, n);
 	struct ggu_writer *w;
 	struct ggu_error err;
-	uint64_t bytes;
+	if (remake_writer(&part->re.re, meta, &w, &err) != GGU_OK) msg_die_error(part->re.name, &err);
+	return w;
+}
+/* Writes n tensors of the run, from `first` on, and their metadata. */
+static void write_tensors(const struct run *r, size_t first, size_t n, const struct ggu_meta *meta, struct out *out)
+{
+	struct run part = part_of(r, first, n);
+	struct ggu_writer *w = writer(&part, meta);
 	part.re.re.read_ctx = &part;
-	if (remake_writer(&part.re.re, meta, &w, &err) != GGU_OK) msg_die_error(r->re.name, &err);
 	remake_run_write(&part.re, w, out, o.jobs);
-	bytes = ggu_writer_file_bytes(w);
 	ggu_writer_free(w);
-	return bytes;
 }
 
-/* Writes the shards that were requested to out[n_shards], all to be committed by the caller, and returns their bytes.
- * *written becomes the part of the run that is in them. */
-static uint64_t write_shards(const struct run *r, const struct ggu_meta *meta, const char *in, struct out **out,
-	uint32_t n_shards, struct run *written)
+/* The tensors of a shard; meta NULL: it was not requested. */
+struct shard { size_t first, n; struct ggu_meta *meta; uint64_t bytes; struct out *out; };
+
+static struct shard *cut(const struct run *r, const struct ggu_meta *meta, uint32_t n_shards)
 {
-	uint64_t sum = 0;
+	struct shard *all = msg_need(calloc(n_shards, sizeof *all));
 	uint64_t *bytes = msg_need(calloc(r->n + 1, sizeof *bytes));
 	uint32_t *shard = msg_need(calloc(r->n + 1, sizeof *shard));
-	size_t first = 0, n;
+	size_t first = 0;
 	for (size_t i = 0; i < r->n; i++) bytes[i] = remake_bytes(&r->re.re, i);
 	shard_cut(bytes, r->n, n_shards, shard);
-	for (uint32_t i = 0; i < n_shards; i++, first += n) {
-		char *name;
-		struct ggu_meta *m;
-		n = 0;
-		while (first + n < r->n && shard[first + n] == i) n++;
+	for (uint32_t i = 0; i < n_shards; first += all[i++].n) {
+		struct shard *s = all + i;
+		struct run part;
+		struct ggu_writer *w;
+		s->first = first;
+		while (first + s->n < r->n && shard[first + s->n] == i) s->n++;
 		if (o.part.n && o.part.i != i) continue;
-		name = shard_name(o.out, i, n_shards);
-		m = shard_meta(meta, i, n_shards, r->n);
-		out[i] = out_open(name, true);
-		refuse_inputs(out[i], r->in, in);
-		sum += write_tensors(r, first, n, m, out[i]);
-		if (o.part.n) *written = part_of(r, first, n);
-		out_seal(out[i]);
-		ggu_meta_free(m);
-		free(name);
+		part = part_of(r, first, s->n);
+		s->meta = shard_meta(meta, i, n_shards, r->n);
+		w = writer(&part, s->meta);
+		s->bytes = ggu_writer_file_bytes(w);
+		ggu_writer_free(w);
 	}
-	pipe_drain(r->in, in);
 	free(bytes);
 	free(shard);
-	return sum;
+	return all;
+}
+/* All of them before the first is written, which may take hours: a name that cannot be, or a full disk, shows at
+ * once. */
+static void open_shards(struct shard *s, uint32_t n_shards, const struct ggu_file *f, const char *in)
+{
+	for (uint32_t i = 0; i < n_shards; i++, s++) {
+		char *name = shard_name(o.out, i, n_shards);
+		if (s->meta) {
+			s->out = out_open(name, true);
+			refuse_inputs(s->out, f, in);
+			out_reserve(s->out, s->bytes);
+		}
+		free(name);
+	}
+}
+static void write_shards(const struct run *r, const struct shard *s, uint32_t n_shards)
+{
+	for (uint32_t i = 0; i < n_shards; i++, s++) {
+		if (!s->meta) continue;
+		write_tensors(r, s->first, s->n, s->meta, s->out);
+		out_seal(s->out);
+	}
+}
+static void commit_shards(struct shard *s, uint32_t n_shards)
+{
+	struct out **out = msg_need(calloc(n_shards, sizeof *out));
+	for (uint32_t i = 0; i < n_shards; i++) {
+		out[i] = s[i].out;
+		ggu_meta_free(s[i].meta);
+	}
+	out_commit_set(out, n_shards);
+	free(out);
+	free(s);
 }
 
 static void check_options(const char *in)
@@ -323,7 +353,8 @@ int main(int argc, char **argv)
 	struct imatrix *im;
 	struct ggu_writer *w;
 	struct ggu_meta *meta;
-	struct out *out = NULL, **shards = NULL;
+	struct out *out = NULL;
+	struct shard *shards = NULL;
 	json_t *list = NULL;
 	const struct recipe *recipe;
 	const char *in;
@@ -340,7 +371,6 @@ int main(int argc, char **argv)
 	recipe = operands(argc, argv, &in);
 	check_options(in);
 	n_shards = o.part.n ? o.part.n : (uint32_t)o.shards;
-	if (n_shards) shards = msg_need(calloc(n_shards, sizeof *shards));
 	if (o.json) list = json_array();
 	if (!o.dry_run && !n_shards) out = open_output();
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
@@ -357,24 +387,28 @@ int main(int argc, char **argv)
 	w = remake_run_writer(&r.re, meta);
 	bytes = ggu_writer_file_bytes(w);
 	ggu_writer_free(w);
+	if (n_shards && !o.dry_run) {
+		shards = cut(&r, meta, n_shards);
+		bytes = 0;
+		for (uint32_t i = 0; i < n_shards; i++) bytes += shards[i].bytes;
+		open_shards(shards, n_shards, r.in, in);
+	} else if (out) out_reserve(out, bytes);
 	if (o.calibrate && !o.dry_run) make_by_text(&r, in);
-	written = r;
+	written = o.part.n && !o.dry_run ? part_of(&r, shards[o.part.i].first, shards[o.part.i].n) : r;
 	if (o.dry_run) dry_run(&r, list, bytes);
-	else if (n_shards) bytes = write_shards(&r, meta, in, shards, n_shards, &written);
-	else {
-		write_tensors(&r, 0, r.n, meta, out);
-		pipe_drain(r.in, in);
-	}
+	else if (n_shards) write_shards(&r, shards, n_shards);
+	else write_tensors(&r, 0, r.n, meta, out);
+	if (!o.dry_run) pipe_drain(r.in, in);
 	if (!o.dry_run && !msg_verbose && !o.part.n && !msg_quiet && isatty(2))
 		remake_table_total(stderr, &r.re.re, bytes);
 	if (list) remake_json_total(&written.re.re, list, bytes);
 	if (!out || out_fd(out) != 1) out_close_stdout();
 	if (out) out_commit(out);       /* last, so that after exit 2 there is no output */
-	if (shards) out_commit_set(shards, n_shards);
+	if (shards) commit_shards(shards, n_shards);
 	ggu_meta_free(meta);
 	imatrix_free(im);
 	ggu_close(r.in);
 	calibrate_free(r.re.calibration);
-	free(r.t); free(r.choice); free(r.from); free(shards);
+	free(r.t); free(r.choice); free(r.from);
 	return EXIT_YES;
 }

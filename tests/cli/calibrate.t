@@ -89,6 +89,10 @@ $q $least --calibrate "$text" -o /dev/stdout Q4_K_S two.gguf >b.gguf
 same "standard output by name" b.gguf plain.gguf
 ok "... a pipe" sh -c "$q $least --calibrate '$text' -o /dev/stdout Q4_K_S two.gguf | cmp - plain.gguf"
 
+is "no room for the output: it is found before anything is computed" \
+	"$( (ulimit -f 8; $q $least --calibrate "$text" -o never Q4_K_S two.gguf) 2>&1 |
+		sed 's/needs [0-9.]*/needs N/')" \
+	"gguf-quantize: never: needs N MiB: File too large"
 not_ok "a matrix and a text" 2 $q -i c.gguf --calibrate "$text" -o never Q4_K_S m.gguf
 not_ok "a model from a pipe" 2 sh -c "gguf-quantize --calibrate '$text' -o never Q4_K_S <m.gguf"
 mkfifo fifo

@@ -416,6 +416,10 @@ rm -f p-*.gguf
 $q -q --shards 3 -o uneven F32 uneven.gguf
 is "no shard of a very uneven model is empty" "$(gguf-info --json uneven-00001-of-00003.gguf |
 	jq -c '[.tensors[].shard]')" "[0,1,2]"
+"$BUILD/tests/cli/tool_mkgguf" a:f32:32x1 b:f32:32x1000 >late.gguf
+is "a shard for which there is no room is found before another is written" \
+	"$( (ulimit -f 100; $q -v --shards 2 -o never COPY late.gguf) 2>&1)" \
+	"gguf-quantize: never-00002-of-00002.gguf: needs 125 KiB: File too large"
 not_ok "more shards than tensors" 2 $q --shards 60 -o p Q4_K_M m.gguf
 not_ok "... and a part of them" 2 $q --part 1/60 -o p Q4_K_M m.gguf
 is "... leave nothing" "$(echo p-*)" "p-*"
