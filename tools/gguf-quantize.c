@@ -225,6 +225,14 @@ static struct ggu_writer *writer(const struct run *part, const struct ggu_meta *
 	if (remake_writer(&part->re.re, meta, &w, &err) != GGU_OK) msg_die_error(part->re.name, &err);
 	return w;
 }
+/* Dies, or warns, of what stands against writing all; returns the bytes of one file. */
+static uint64_t check_writing(const struct run *r, const struct ggu_meta *meta)
+{
+	struct ggu_writer *w = remake_run_writer(&r->re, meta);
+	uint64_t bytes = ggu_writer_file_bytes(w);
+	ggu_writer_free(w);
+	return bytes;
+}
 /* Writes n tensors of the run, from `first` on, and their metadata. */
 static void write_tensors(const struct run *r, size_t first, size_t n, const struct ggu_meta *meta, struct out *out)
 {
@@ -238,7 +246,8 @@ static void write_tensors(const struct run *r, size_t first, size_t n, const str
 /* The tensors of a shard; meta NULL: it was not requested. */
 struct shard { size_t first, n; struct ggu_meta *meta; uint64_t bytes; struct out *out; };
 
-static struct shard *cut(const struct run *r, const struct ggu_meta *meta, uint32_t n_shards)
+/* *sum: the bytes of all that were requested. */
+static struct shard *cut(const struct run *r, const struct ggu_meta *meta, uint32_t n_shards, uint64_t *sum)
 {
 	struct shard *all = msg_need(calloc(n_shards, sizeof *all));
 	uint64_t *bytes = msg_need(calloc(r->n + 1, sizeof *bytes));
@@ -246,6 +255,7 @@ static struct shard *cut(const struct run *r, const struct ggu_meta *meta, uint3
 	size_t first = 0;
 	for (size_t i = 0; i < r->n; i++) bytes[i] = remake_bytes(&r->re.re, i);
 	shard_cut(bytes, r->n, n_shards, shard);
+	*sum = 0;
 	for (uint32_t i = 0; i < n_shards; first += all[i++].n) {
 		struct shard *s = all + i;
 		struct run part;
@@ -257,6 +267,7 @@ static struct shard *cut(const struct run *r, const struct ggu_meta *meta, uint3
 		s->meta = shard_meta(meta, i, n_shards, r->n);
 		w = writer(&part, s->meta);
 		s->bytes = ggu_writer_file_bytes(w);
+		*sum += s->bytes;
 		ggu_writer_free(w);
 	}
 	free(bytes);
@@ -351,7 +362,6 @@ int main(int argc, char **argv)
 {
 	struct run r = { 0 }, written;
 	struct imatrix *im;
-	struct ggu_writer *w;
 	struct ggu_meta *meta;
 	struct out *out = NULL;
 	struct shard *shards = NULL;
@@ -384,18 +394,15 @@ int main(int argc, char **argv)
 	remake_run_fallbacks(&r.re, msg_verbose || o.dry_run);
 	meta = remake_run_meta(&r.re, ggu_file_meta(r.in), ftype);
 	if (o.calibrate) remake_run_told(meta, o.calibrate);
-	w = remake_run_writer(&r.re, meta);
-	bytes = ggu_writer_file_bytes(w);
-	ggu_writer_free(w);
-	if (n_shards && !o.dry_run) {
-		shards = cut(&r, meta, n_shards);
-		bytes = 0;
-		for (uint32_t i = 0; i < n_shards; i++) bytes += shards[i].bytes;
-		open_shards(shards, n_shards, r.in, in);
-	} else if (out) out_reserve(out, bytes);
+	bytes = check_writing(&r, meta);
+	if (out) out_reserve(out, bytes);
+	if (n_shards) {
+		shards = cut(&r, meta, n_shards, &bytes);
+		if (!o.dry_run) open_shards(shards, n_shards, r.in, in);
+	}
 	if (o.calibrate && !o.dry_run) make_by_text(&r, in);
-	written = o.part.n && !o.dry_run ? part_of(&r, shards[o.part.i].first, shards[o.part.i].n) : r;
-	if (o.dry_run) dry_run(&r, list, bytes);
+	written = o.part.n ? part_of(&r, shards[o.part.i].first, shards[o.part.i].n) : r;
+	if (o.dry_run) dry_run(&written, list, bytes);
 	else if (n_shards) write_shards(&r, shards, n_shards);
 	else write_tensors(&r, 0, r.n, meta, out);
 	if (!o.dry_run) pipe_drain(r.in, in);

@@ -403,6 +403,11 @@ sums_up='([.tensors[].bytes] | add) == .bytes and ([.tensors[].bytes_before] | a
 $q -q --json --part 2/3 -o t Q4_K_M m.gguf >j
 ok "totals in the JSON of a part are those of its tensors" \
 	jq -e --argjson bytes "$(wc -c <t-00002-of-00003.gguf)" "$sums_up" j
+$q -q -n --json --part 2/3 -o t Q4_K_M m.gguf >dry
+is "... and a dry run of the part shows the same tensors and totals" "$(jq -c . dry)" \
+	"$(jq -c 'del(.tensors[].error)' j)"
+is "... also as a table" "$($q -q -n --part 2/3 Q4_K_M m.gguf | sed '1d;$d' | cut -d ' ' -f 1)" \
+	"$(jq -r '.tensors[].name' j)"
 $q -q --json --shards 3 -o t Q4_K_M m.gguf >j
 ok "... and of shards, of all" jq -e --argjson bytes "$(cat t-*-of-00003.gguf | wc -c)" "$sums_up" j
 not_ok "... but no shard appears if it cannot be printed" 2 \
