@@ -135,11 +135,10 @@ _Noreturn static void refuse(const char *dir, const struct ggu_error *err)
 {
 	struct ggu_error other;
 	if (strcmp(err->where, CONVERT_CLASS) || err->code != GGU_ERR_UNSUPPORTED) msg_die_error(dir, err);
-	msg_error(dir, err);
+	/* before the message, which a long list would scroll away */
 	fprintf(stderr, "Known classes, and their architectures (--arch-file adds one):\n");
 	convert_classes(o.arch_file, print_class, NULL, &other);
-	out_abandon_all();
-	exit(EXIT_TROUBLE);
+	msg_die_error(dir, err);
 }
 
 /* A recipe, unless convert knows the type itself: convert rounds as llama.cpp's converter does. */

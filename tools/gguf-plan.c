@@ -236,9 +236,8 @@ static void check_options(const struct recipe *r)
 {
 	int ways = (r != NULL) + (o.bpw > 0) + (o.size > 0);
 	if (!ways) {
-		msg_say("give --bpw X, --size SIZE or a recipe:");
 		typeplan_list_recipes();
-		exit(EXIT_TROUBLE);
+		msg_die("give --bpw X, --size SIZE or a recipe");
 	}
 	if (ways > 1) msg_die("a recipe, --bpw and --size cannot be combined");
 	if (r) opt_refuse("a recipe, for which no errors are measured", "kld types effort");

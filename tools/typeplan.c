@@ -39,6 +39,7 @@ static FILE *open_file(const char *path)
 }
 void typeplan_list_recipes(void)
 {
+	fputs("Recipes:\n", stderr);
 	for (size_t i = 0; recipe_at(i); i++)
 		fprintf(stderr, "  %-10s %s\n", recipe_name(recipe_at(i)), recipe_summary(recipe_at(i)));
 }
@@ -50,10 +51,9 @@ void typeplan_no_recipe(const char *const *v, int n)
 		for (size_t k = 0; recipe_at(k); k++) near_try(&near, recipe_name(recipe_at(k)));
 		if (near.best) msg_die("%s is not a recipe%s", v[i], near_hint(&near, "", hint));
 	}
-	if (n > 1) msg_say("neither %s nor %s is a recipe; the recipes are:", v[0], v[1]);
-	else msg_say("%s%sno recipe given; the recipes are:", n ? v[0] : "", n ? ": " : "");
 	typeplan_list_recipes();
-	exit(EXIT_TROUBLE);
+	if (n > 1) msg_die("neither %s nor %s is a recipe", v[0], v[1]);
+	msg_die("%s%sno recipe given", n ? v[0] : "", n ? ": " : "");
 }
 bool typeplan_sha256(const char *path, char hex[65])
 {

@@ -32,7 +32,8 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 	const struct ggu_meta *meta, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice);
 /* A type that can be encoded, by name in any case; exits 2 for any other. */
 uint32_t typeplan_type(const char *what, const char *name);
-/* Prints names and summaries of all recipes on stderr. */
+/* Prints names and summaries of all recipes on stderr. The list is longer than many terminals, so what is wrong is to
+ * be said after it. */
 void typeplan_list_recipes(void);
 /* None of the operands v[n] is a recipe: says which one may be meant, or lists all; exits 2. */
 _Noreturn void typeplan_no_recipe(const char *const *v, int n);

@@ -225,6 +225,8 @@ ok "nothing is left behind" [ ! -e "$TMP/no.gguf" ]
 
 # ---- refusals ----
 says "an unknown class" MistralForCausalLM gguf-convert -o "$TMP/no.gguf" "$TMP/m"
+is "... is reported after the list of those that are known" "$(tail -n 1 "$TMP/.out" | sed 's/.* no known/no known/')" \
+	"no known architecture has the class $(jq -r '.architectures[0]' "$TMP/m/config.json")"
 echo '{"architectures": ["LlamaForCausalLM"], "hidden_act": "relu"' >"$TMP/m/config.json"
 says "broken JSON" "$TMP/m: config.json: byte 60" gguf-convert -o "$TMP/no.gguf" "$TMP/m"
 echo '{"architectures": ["LlamaForCausalLM"], "hidden_act": "relu"}' >"$TMP/m/config.json"

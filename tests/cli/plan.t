@@ -109,13 +109,15 @@ is "... and read back" "$(gguf-quantize -n --plan bytes.plan bytes.gguf | grep -
 not_ok "too small" 2 gguf-plan --bpw 1 m.gguf
 not_ok "smaller than the metadata" 2 gguf-plan --size 1k m.gguf
 not_ok "for nothing" 2 gguf-plan m.gguf
+is "... is reported after the list of recipes" "$(gguf-plan m.gguf 2>&1 | sed -n '1p;$p')" "Recipes:
+gguf-plan: give --bpw X, --size SIZE or a recipe"
 not_ok "for two things" 2 gguf-plan --bpw 4 --size 4M m.gguf
 not_ok "--kld without a matrix" 2 gguf-plan --kld --bpw 4 m.gguf
 not_ok "a type that cannot be encoded" 2 gguf-plan --types q4_K,q9 --bpw 4 m.gguf
 not_ok "no types" 2 gguf-plan --types '' --bpw 4 m.gguf
 is "a recipe with a typo" "$(gguf-plan Q4_KM m.gguf 2>&1)" "gguf-plan: Q4_KM is not a recipe; did you mean Q4_K_M?"
-is "neither is a recipe" "$(gguf-plan q9 m.gguf 2>&1 | head -n 1)" \
-	"gguf-plan: neither q9 nor m.gguf is a recipe; the recipes are:"
+is "neither is a recipe" "$(gguf-plan q9 m.gguf 2>&1 | tail -n 1)" \
+	"gguf-plan: neither q9 nor m.gguf is a recipe"
 is "a recipe and a size" "$(gguf-plan --bpw 4 Q4_K_M m.gguf 2>&1)" \
 	"gguf-plan: a recipe, --bpw and --size cannot be combined"
 is "two models" "$(gguf-plan --bpw 4 m.gguf odd.gguf 2>&1)" "gguf-plan: two models given: m.gguf and odd.gguf"

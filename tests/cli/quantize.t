@@ -96,7 +96,8 @@ is "a pipeline whose first part failed" "$(gguf-convert nowhere 2>/dev/null | $q
 not_ok "no recipe" 2 $q m.gguf
 not_ok "unknown recipe" 2 $q Q9_K m.gguf
 cp .out message
-is "... is reported" "$(head -1 message)" "gguf-quantize: neither Q9_K nor m.gguf is a recipe; the recipes are:"
+is "... is reported after the list of recipes" "$(sed -n '1p;$p' message)" "Recipes:
+gguf-quantize: neither Q9_K nor m.gguf is a recipe"
 is "a recipe with a typo" "$($q q4km m.gguf 2>&1)" "gguf-quantize: q4km is not a recipe; did you mean Q4_K_M?"
 is "a type with a typo" "$($q --tensor-type x=iq4xs Q8_0 m.gguf 2>&1)" \
 	"gguf-quantize: --tensor-type: 'iq4xs' is not a type that can be encoded; did you mean iq4_xs?"

@@ -24,6 +24,8 @@ done
 result()
 {
 	s=$1 out=$2
+	# the list of known classes may be before it
+	case $out in "Known classes"*) out=$(printf %s "$out" | sed -n '/^gguf-/,$p') ;; esac
 	out=$(printf %s "$out" | sed -n 's/^gguf-[a-z]*: //; s/^\.\///; '"s/^$3: //"'; 1p')
 	case $s in 0) echo ok ;; 2) echo "$out" ;; *) echo "exit $s: $out" ;; esac
 }
