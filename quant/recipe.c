@@ -427,8 +427,8 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 		c->reason = c->type == c->wanted ? RECIPE_RULE : RECIPE_FALLBACK;
 	}
 	if (!o->have_importance && !o->need_nothing && needs_importance(r, t->name, c->type))
-		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
-			"%s needs an importance matrix (-i FILE)", ggu_type_info(c->type)->name);
+		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, t->name, "%s needs an importance matrix",
+			ggu_type_info(c->type)->name);
 	return GGU_OK;
 }
 

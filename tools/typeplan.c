@@ -209,6 +209,7 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 	struct typewish *wishes = typewish_new(&g->tensor_type);
 	bool wished = g->pure || g->leave_output || g->tensor_type.n || g->output_type || g->embd_type;
 	struct ggu_error err;
+	enum ggu_status s;
 	uint32_t ftype;
 	ro.pure |= g->pure;
 	ro.leave_output |= g->leave_output;
@@ -221,7 +222,9 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 		from_plan(p->plan, ro.have_importance || ro.need_nothing, t, n, choice);
 		ftype = nearest_file_type(t, n, choice);
 	} else {
-		if (recipe_choose(r, &ro, meta, t, n, choice, &err) != GGU_OK) msg_die_error(name, &err);
+		s = recipe_choose(r, &ro, meta, t, n, choice, &err);
+		if (s == GGU_ERR_MISSING) msg_die("%s: %s: %s (-i FILE)", msg_name(name), err.where, err.what);
+		if (s) msg_die_error(name, &err);
 		typewish_report(wishes);
 		tell_of_idleness(r, name, choice, n);
 		ftype = recipe_file_type(r);
