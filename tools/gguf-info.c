@@ -341,6 +341,19 @@ static void print_estimate(const struct estimate *e)
 
 /* ---- one value ---- */
 
+/* A value of several lines has the title before each, so that whoever selects lines by it gets all of them. */
+static void print_lines(const char *title, const char *s, size_t n)
+{
+	const char *end = s + n, *stop;
+	do {
+		stop = memchr(s, '\n', (size_t)(end - s));
+		if (!stop) stop = end;
+		printf("%s: ", title);
+		text_print(s, (size_t)(stop - s));
+		putchar('\n');
+		s = stop + 1;
+	} while (s < end);
+}
 /* title: NULL, or the name of the file, which then precedes each item */
 static void print_items(const char *title, const struct ggu_kv *kv)
 {
@@ -350,13 +363,13 @@ static void print_items(const char *title, const struct ggu_kv *kv)
 			print_items(title, ggu_kv_sub(kv, i));
 			continue;
 		}
-		if (title) printf("%s: ", title);
 		if (ggu_kv_str(kv, i, &s)) {
-			text_print(s.p, s.n);
-			if (title || ggu_kv_type(kv) == GGU_ARRAY) putchar('\n');
+			if (title) print_lines(title, s.p, s.n);
+			else text_print(s.p, s.n);
+			if (!title && ggu_kv_type(kv) == GGU_ARRAY) putchar('\n');
 		} else {
 			char *text = kv_item_text(kv, i);
-			puts(text);
+			printf("%s%s%s\n", title ? title : "", title ? ": " : "", text);
 			free(text);
 		}
 	}

@@ -68,6 +68,17 @@ is "... bytes as they are" "$(gguf-info --get tokenizer.ggml.tokens m.gguf | sed
 	tr -d ' ')" 62ff0a
 is "... of two files, with their names" "$(gguf-info --get general.architecture m.gguf - <m.gguf)" "m.gguf: llama
 (stdin): llama"
+gguf-edit --set 'tokenizer.chat_template=str:a
+
+b
+' m.gguf >lines.gguf
+is "... before each of several lines" "$(gguf-info --get tokenizer.chat_template lines.gguf - <lines.gguf)" \
+	"lines.gguf: a
+lines.gguf: 
+lines.gguf: b
+(stdin): a
+(stdin): 
+(stdin): b"
 is "... for each item" "$(gguf-info --get tokenizer.ggml.tokens m.gguf - <m.gguf | grep -c '^(stdin): ')" 26
 not_ok "--get, no such key" 1 gguf-info --get nothing m.gguf
 is "... but one with a typo" "$(gguf-info --get general.archtecture m.gguf 2>&1)" \
