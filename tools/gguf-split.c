@@ -68,34 +68,43 @@ static struct ggu_writer *writer(const struct split *s, uint32_t i, uint32_t n, 
 
 static uint64_t align_up(uint64_t x, uint64_t a) { return (x + a - 1)/a*a; }
 
+/* The size of a shard of tensors first..end - 1. */
+static uint64_t shard_bytes(const struct split *s, uint32_t shard, size_t first, size_t end)
+{
+	struct ggu_writer *w = writer(s, shard, SHARD_MAX, true);
+	uint64_t bytes;
+	for (size_t i = first; i < end; i++) add(w, s->t[i]);
+	bytes = ggu_writer_file_bytes(w);
+	ggu_writer_free(w);
+	return bytes;
+}
+/* most: not less than its size, so that few shards have to be measured. */
+static bool fits(const struct split *s, uint32_t shard, size_t first, size_t end, uint64_t most)
+{
+	return !o.max_size || most <= o.max_size || shard_bytes(s, shard, first, end) <= o.max_size;
+}
+
 /* Counts header and data of a shard as they grow, with the largest possible padding between the two. */
 static void by_size(struct split *s)
 {
-	uint64_t align = ggu_file_alignment(s->f, 0), fixed[2], header, data = 0, n = 0;
+	const uint64_t align = ggu_file_alignment(s->f, 0);
 	uint32_t shard = o.empty_first;
-	for (uint32_t i = 0; i < 2; i++) {
-		struct ggu_writer *w = writer(s, i, SHARD_MAX, true);
-		fixed[i] = ggu_writer_file_bytes(w) + align;
-		ggu_writer_free(w);
-	}
-	header = fixed[shard];
+	uint64_t most = shard_bytes(s, shard, 0, 0) + align;
+	size_t first = 0;
 	for (size_t i = 0; i < s->n; i++) {
 		const struct ggu_tensor *t = s->t[i];
-		uint64_t entry = 8 + t->name_bytes + 4 + 8*t->n_dims + 4 + 8, bytes = align_up(t->bytes, align);
-		bool full = (o.max_tensors && n == o.max_tensors) ||
-			(o.max_size && (header + entry > o.max_size || data + bytes > o.max_size - header - entry));
-		if (n && full) {
-			shard++;
-			header = fixed[1];
-			data = n = 0;
+		uint64_t bytes = align_up(t->bytes, align),
+			more = 8 + t->name_bytes + 4 + 8*t->n_dims + 4 + 8 + bytes;
+		bool full = o.max_tensors && i - first == o.max_tensors;
+		if (i > first && (full || !fits(s, shard, first, i + 1, most + more))) {
+			first = i;
+			most = shard_bytes(s, ++shard, 0, 0) + align;
 		}
-		header += entry;
-		data += bytes;
-		n++;
+		most += more;
 		s->shard[i] = shard;
-		if (o.max_size && n == 1 && header + data > o.max_size)
-			msg_warn("%s: with %s of metadata, already larger than %s alone", t->name, msg_bytes(header),
-				msg_bytes(o.max_size));
+		if (i == first && !fits(s, shard, i, i + 1, most))
+			msg_warn("%s: with %s of metadata, already larger than %s alone", t->name,
+				msg_bytes(shard_bytes(s, shard, i, i + 1) - bytes), msg_bytes(o.max_size));
 	}
 	s->n_shards = shard + 1;
 }

@@ -28,6 +28,11 @@ is "... none could take the next one's first tensor" "$(for i in 1 2 3; do
 	gguf-info --json s-00001-of-*.gguf | jq --argjson i $i --argjson size "$(cat s-0000$i-of-*.gguf | wc -c)" \
 		'[.tensors[] | select(.shard == $i)][0].bytes + $size > 3000000'
 done | sort -u)" true
+rm -f s-0*
+gguf-split --max-size 1G -o s m.gguf
+whole=$(wc -c <s-00001-of-00001.gguf)
+is "a shard may be as large as that" "$(gguf-split -n --max-size "$whole" -o x m.gguf | wc -l | tr -d ' ')" 1
+is "... not smaller" "$(gguf-split -n --max-size $((whole - 1)) -o x m.gguf | wc -l | tr -d ' ')" 2
 round "--max-size in KiB" --max-size 4096Ki
 round "--max-size smaller than any tensor" -q --max-size 1
 is "... a tensor in each" "$(find . -name 's-0*' | wc -l | tr -d ' ')" "$(gguf-info --json m.gguf |
