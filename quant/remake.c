@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/split_key.h"
 #include "../libgguf/text.h"
 #include "factors.h"
 #include "remake.h"
@@ -86,7 +87,7 @@ enum ggu_status remake_meta(const struct remake *r, const struct ggu_meta *from,
 		const struct ggu_kv *kv = ggu_meta_at(from, i);
 		const char *key = ggu_kv_key(kv).p;
 		/* keys about shards do not apply to one file, nor those about an older matrix to this one */
-		bool old = text_starts(key, "split.") ||
+		bool old = split_key(key) ||
 			(r->importance && weighed && text_starts(key, "quantize.imatrix."));
 		if (!old) s = ggu_meta_set_kv(m, kv);
 	}

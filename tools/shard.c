@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../libgguf/text.h"
+#include "../libgguf/split_key.h"
 #include "msg.h"
 #include "shard.h"
 
@@ -32,7 +32,7 @@ struct ggu_meta *shard_meta(const struct ggu_meta *from, uint32_t i, uint32_t n,
 	for (size_t k = 0; k < ggu_meta_count(from); k++) {
 		const struct ggu_kv *kv = ggu_meta_at(from, k);
 		const char *key = ggu_kv_key(kv).p;
-		if (text_starts(key, "split.") || (i && strcmp(key, "general.alignment") != 0)) continue;
+		if (split_key(key) || (i && strcmp(key, "general.alignment") != 0)) continue;
 		if (ggu_meta_set_kv(m, kv)) msg_die("out of memory");
 	}
 	if (n) {

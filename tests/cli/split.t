@@ -98,6 +98,12 @@ not_ok "merging into one of the shards" 2 gguf-split --merge -o like-00002-of-*.
 
 ok "no tensors" sh -c 'echo "kv str general.architecture llama" | "$1" | gguf-split --max-size 1M -o none &&
 	gguf-split --merge none-00001-of-00001.gguf | gguf-info >/dev/null' - "$BUILD/tests/cli/tool_gguf"
+echo "kv str general.architecture llama
+kv str split.note mine" | make_gguf | gguf-split --max-size 1M -o own
+is "a key of split.* that is the user's own stays" \
+	"$(gguf-split --merge own-00001-of-00001.gguf | gguf-info --get split.note)" mine
+is "... when the model is quantized too" \
+	"$(gguf-quantize Q8_0 own-00001-of-00001.gguf | gguf-info --get split.note)" mine
 ok "one shard alone is the same model" \
 	sh -c 'gguf-split --max-size 1G -o single m.gguf && gguf-diff m.gguf single-00001-of-00001.gguf'
 not_ok "a folder is no beginning of a name" 2 gguf-split --max-size 1M -o ./ m.gguf
