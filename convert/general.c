@@ -12,7 +12,7 @@
 #include "../model/util/file.h"
 #include "general.h"
 
-enum { MAX_CARD = 16 << 20, MAX_OVERRIDE = 64 << 20, MAX_TEXT = 512 };
+enum { MAX_CARD = 16 << 20, MAX_OVERRIDE = 64 << 20, MAX_TEXT = 512, MAX_STRINGS = 1024 };
 #define HUB "https://huggingface.co/"
 
 static enum ggu_status set(struct ggu_meta *m, const char *key, const char *s)
@@ -366,7 +366,7 @@ static enum ggu_status override_one(struct ggu_meta *m, const char *key, const j
 {
 	const struct ggu_kv *old = ggu_meta_find(m, key);
 	enum ggu_kv_type t = old ? ggu_kv_type(old) : GGU_ARRAY;
-	struct ggu_str list[1024];
+	struct ggu_str list[MAX_STRINGS];
 	size_t n = json_array_size(v);
 	if (json_is_null(v)) { ggu_meta_remove(m, key); return GGU_OK; }
 	if (json_is_string(v))
@@ -383,7 +383,7 @@ static enum ggu_status override_one(struct ggu_meta *m, const char *key, const j
 		else if (t == GGU_STRING || t == GGU_BOOL || t == GGU_ARRAY) return GGU_ERR_TYPE;
 		return i < 0 ? ggu_meta_set_int(m, key, t, i) : ggu_meta_set_uint(m, key, t, (uint64_t)i);
 	}
-	if (!json_is_array(v) || n > 1024 || (old && (t != GGU_ARRAY || ggu_kv_item_type(old) != GGU_STRING)))
+	if (!json_is_array(v) || n > MAX_STRINGS || (old && (t != GGU_ARRAY || ggu_kv_item_type(old) != GGU_STRING)))
 		return GGU_ERR_TYPE;
 	for (size_t k = 0; k < n; k++) {
 		const json_t *s = json_array_get(v, k);
@@ -391,6 +391,24 @@ static enum ggu_status override_one(struct ggu_meta *m, const char *key, const j
 		list[k] = (struct ggu_str){ json_string_value(s), json_string_length(s) };
 	}
 	return ggu_meta_set_strs(m, key, list, n);
+}
+
+/* What override_one wants for a key: s is what it returned. */
+static enum ggu_status not_that(const struct ggu_meta *m, enum ggu_status s, const char *name, const char *key,
+	struct ggu_error *err)
+{
+	const struct ggu_kv *old = ggu_meta_find(m, key);
+	const char *type = old ? ggu_kv_type_name(ggu_kv_type(old)) : NULL;
+	if (s == GGU_ERR_NOMEM) return ggu_no_memory(err);
+	if (!old)
+		return file_fail(err, s, name, GGU_NO_OFFSET, key,
+			"expected a string, a bool, a number or at most %d strings", MAX_STRINGS);
+	if (ggu_kv_type(old) != GGU_ARRAY)
+		return file_fail(err, s, name, GGU_NO_OFFSET, key, "expected a value of its type, %s", type);
+	if (ggu_kv_item_type(old) == GGU_STRING)
+		return file_fail(err, s, name, GGU_NO_OFFSET, key, "expected at most %d strings", MAX_STRINGS);
+	return file_fail(err, s, name, GGU_NO_OFFSET, key, "is an array of %s; only arrays of strings can be set",
+		ggu_kv_type_name(ggu_kv_item_type(old)));
 }
 
 enum ggu_status general_override(struct ggu_meta *m, const char *json_file, struct ggu_error *err)
@@ -403,8 +421,7 @@ enum ggu_status general_override(struct ggu_meta *m, const char *json_file, stru
 	if (!s && !name) s = ggu_no_memory(err);
 	if (!s) s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, &o, err);
 	json_object_foreach(o, key, v)
-		if (!s && (s = override_one(m, key, v)))
-			file_fail(err, s, name, GGU_NO_OFFSET, key, "cannot be set to this value");
+		if (!s && (s = override_one(m, key, v))) not_that(m, s, name, key, err);
 	json_decref(o);
 	free(text);
 	free(name);

@@ -445,8 +445,18 @@ is "the file wins" "$(grep -c 'From JSON' "$TMP/info")" 1
 is "null removes" "$(grep -c 'general.license ' "$TMP/info")" 0
 ok "--name" gguf-convert --name "From the line" -o "$TMP/n.gguf" "$DATA/wiki-7m"
 is "--name is the name" "$(gguf-info --metadata "$TMP/n.gguf" | grep -c 'From the line')" 1
-echo '{"general.name": 7}' >"$TMP/keys.json"
-says "a key of another type" "general.name" gguf-convert --metadata "$TMP/keys.json" -o "$TMP/no.gguf" "$DATA/wiki-7m"
+while IFS='|' read -r json message; do
+	echo "$json" >"$TMP/keys.json"
+	says "--metadata $json" "$TMP/keys.json: $message" \
+		gguf-convert --metadata "$TMP/keys.json" -o "$TMP/no.gguf" "$DATA/wiki-7m"
+done <<'END'
+{"general.name": 7}|general.name: expected a value of its type, str
+{"llama.block_count": -1}|llama.block_count: expected a value of its type, u32
+{"llama.block_count": [1]}|llama.block_count: expected a value of its type, u32
+{"tokenizer.ggml.tokens": "a"}|tokenizer.ggml.tokens: expected at most 1024 strings
+{"tokenizer.ggml.scores": ["a"]}|tokenizer.ggml.scores: is an array of f32; only arrays of strings can be set
+{"my.key": {}}|my.key: expected a string, a bool, a number or at most 1024 strings
+END
 ok "nothing is left behind at the end" [ ! -e "$TMP/no.gguf" ]
 
 # side files that are pipes
