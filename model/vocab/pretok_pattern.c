@@ -47,9 +47,9 @@ static const char *escape(char letter, bool in_class)
 }
 static void put(struct buf *to, const char *text) { buf_put(to, text, strlen(text)); }
 
-/* Writes an escape that stays; p points to the backslash. Returns what follows it. \p{Han} and the like are the
- * characters of the script itself, where PCRE takes those that it shares with others too. \p without a brace is a
- * letter, where PCRE would take the next one for a name. */
+/* Writes an escape that stays; p points to the backslash. Returns what follows it. \uHHHH is \x{HHHH}. \p{Han} and the
+ * like are the characters of the script itself, where PCRE takes those that it shares with others too. \p without a
+ * brace is a letter, where PCRE would take the next one for a name. */
 static const char *put_own_escape(struct buf *to, const char *p)
 {
 	const char *name = p + 3 + (p[1] && p[2] == '{' && p[3] == '^'), *end;
@@ -57,6 +57,12 @@ static const char *put_own_escape(struct buf *to, const char *p)
 	pcre2_code *re = NULL;
 	int code;
 	PCRE2_SIZE at;
+	if (p[1] == 'u' && strspn(p + 2, "0123456789abcdefABCDEF") >= 4) {
+		put(to, "\\x{");
+		buf_put(to, p + 2, 4);
+		put(to, "}");
+		return p + 6;
+	}
 	if ((p[1] != 'p' && p[1] != 'P') || p[2] != '{' || !(end = strchr(name, '}')) || end == name) {
 		bool letter = (p[1] == 'p' || p[1] == 'P') && p[2] != '{';
 		buf_put(to, p + letter, 2 - letter);

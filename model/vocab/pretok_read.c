@@ -30,8 +30,11 @@ static enum ggu_status compile(struct step *s, const char *pattern, bool literal
 			"a class does not end, or is nested too deeply, or braces are followed by + or ? in a way that "
 			"is not supported");
 	if (!s->re) {
-		char why[80] = "";
-		pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
+		char why[100] = "";
+		/* PCRE's own message says that it has no \u at all */
+		if (code == PCRE2_ERROR_UNSUPPORTED_ESCAPE_SEQUENCE) strcpy(why,
+			"an escape that is not supported; \\u wants a character as four hexadecimal digits");
+		else pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
 		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern", "%s, at byte %zu of the pattern", why,
 			(size_t)at);
 	}

@@ -173,6 +173,13 @@ has '\pL' pL é
 has '\P{Han}' '、あ' 一
 has '\p{^Hiragana}' 'ー、' あ
 has '[x\p{Greek}]' xα "$(printf '\315\202')"
+has '\u00e9\u0061' éa ea
+has '[\u0041-\u0043]' B D
+for pattern in '\\u41' '\\ud800'; do
+	words "$(split "$pattern")" a >"$TMP/message" 2>&1
+	ok "$pattern is refused" grep -qF 'pattern: an escape that is not supported; \u wants a character as four' \
+		"$TMP/message"
+done
 has '\v' "$(printf '\v')" "$(printf '\f\302\205')"
 is "[:word:] has marks" "$(words "$(split '[[:word:]]+')" 'ae\314\201b')" ""
 is "no word ends before an accent" "$(words "$(split 'e\\b')" 'e\314\201')" "6"
