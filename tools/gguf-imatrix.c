@@ -307,7 +307,8 @@ int main(int argc, char **argv)
 	if (o.every && !o.checkpoint) msg_die("--every needs --checkpoint");
 	if (!o.every) o.every = 10;
 	if (o.dat && o.partial) msg_die("--dat and --partial cannot be combined");
-	if (!o.merge && argc > 1) opt_spare(opts, argv[1]);
+	if (o.stats && argc > 1) msg_die("--stats shows one matrix: '%s' is too many", argv[1]);
+	if (o.model && argc > 1) opt_spare(opts, argv[1]);
 	if (o.merge) merge(argv, argc);
 	else if (o.stats) stats(argc ? argv[0] : "-");
 	else measure(argc ? argv[0] : "-");
