@@ -62,7 +62,10 @@ static void allow(int rules, const char *folder, uint64_t rights)
 static void allow_folder_of(int rules, const char *name, uint64_t rights)
 {
 	char *real, *slash;
-	if (!name || !strcmp(name, "-") || !(real = temp_follow(name))) return;
+	if (!name || !strcmp(name, "-")) return;
+	real = temp_follow(name);
+	if (!real && errno == ENOMEM) msg_die("out of memory");        /* not later that permission is denied */
+	if (!real) return;              /* opening it says why */
 	slash = strrchr(real, '/');
 	if (slash) slash[slash == real] = 0;
 	allow(rules, slash ? real : ".", rights);

@@ -39,6 +39,8 @@ walk()
 			[ $s = 137 ] && [ ! -e out ] || bad="$bad $n(exit $s)"
 		elif [ $s = 2 ]; then
 			[ -s stderr ] || bad="$bad $n(no message)"
+			read -r said <stderr
+			case $kind:$said in malloc*"Permission denied"*) bad="$bad $n($said)" ;; esac
 			[ ! -e out ] || bad="$bad $n(a file was left)"
 			! temporary || bad="$bad $n(a temporary was left)"
 		else
