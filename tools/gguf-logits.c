@@ -9,6 +9,7 @@
 #include <string.h>
 #include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
+#include "../libgguf/size.h"
 #include "load.h"
 #include "msg.h"
 #include "opt.h"
@@ -106,13 +107,17 @@ static void read_source(struct group *g, const char *file, char *ids)
 	for (size_t i = 0; i < g->source.n; at += g->source.part[i++].n) g->source.part[i].ids = g->source.ids + at;
 }
 
-/* Reads all ids once before any is evaluated, so that a bad one and a disk without room show at once. */
+/* Reads all ids once before any is evaluated, so that a bad one, a disk without room and a sequence that is longer than
+ * the model's show at once. */
 static void reserve(const struct group *g, const char *file, const char *text)
 {
 	const size_t e = model_n_embd(g->m), v = model_n_vocab(g->m);
 	const uint64_t row = o.hidden ? (model_n_layer(g->m) + 1)*(uint64_t)e : model_has_head(g->m) ? v : e;
 	struct lines all = { 0 };
-	for (const char *p = text; *p; p = next_line(p)) read_line(&all, v, file, text, &p);
+	size_t longest = 0;
+	for (const char *p = text; *p; p = next_line(p))
+		if (read_line(&all, v, file, text, &p)) longest = size_most(longest, all.part[all.n - 1].n);
+	load_tell_context(g->m, o.model, longest);
 	out_reserve(g->out, all.n_ids*row*sizeof(float));
 	free(all.ids);
 	free(all.part);

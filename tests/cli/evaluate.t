@@ -28,6 +28,10 @@ is "a prompt that goes beyond what the model was trained for" \
 	"gguf-run: m.gguf: was trained for 512 positions, fewer than the 602 of this context"
 is "... does not, in a context that it does not fill" "$(gguf-run -m m.gguf --ids -p In -n 3 \
 	--ctx 9000 2>&1 >/dev/null)" ""
+is "ids that go beyond it, in the longest of three lines" \
+	"$(awk 'BEGIN { print 1; for (i = 0; i < 513; i++) printf "5 "; print ""; print 2, 3 }' |
+	gguf-logits -m m.gguf 2>&1 >/dev/null)" \
+	"gguf-logits: m.gguf: was trained for 512 positions, fewer than the 513 of this context"
 is "from a pipe" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2 -)" "$(cat plain)"
 is "without operand" "$(cat text | gguf-perplexity -q -m m.gguf --chunks 2)" "$(cat plain)"
 gzip -c text >text.gz
