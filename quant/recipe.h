@@ -40,8 +40,8 @@ bool recipe_needs_no_importance(const char *name);
 
 /* Sets choice[i] for tensor i of n, in the given order; keys of the model are read from meta (general.architecture,
  * block_count, head counts, expert count). With the tensor's name, GGU_ERR_MISSING: the type needs an importance matrix
- * and have_importance is false; GGU_ERR_UNSUPPORTED: the caller's type does not exist or does not fit the tensor's rows.
- * GGU_ERR_NOMEM. choice is set only if all is well. */
+ * and have_importance is false; GGU_ERR_UNSUPPORTED: the caller's type does not exist or does not fit the tensor's
+ * rows. GGU_ERR_NOMEM. choice is set only if all is well. */
 enum ggu_status recipe_choose(const struct recipe *r, const struct recipe_options *o, const struct ggu_meta *meta,
 	const struct ggu_tensor *const *tensors, size_t n, struct recipe_choice *choice, struct ggu_error *err);
 
