@@ -3,6 +3,7 @@
  *
  * Pieces are in a tree by bytes, whose nodes are in order of depth, so that the children of each are adjacent. A text
  * is cut at places that no piece crosses (before most words): every way passes there, so sums begin again. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -114,13 +115,14 @@ static enum ggu_status read_pieces(struct unigram *u, const bool *own, bool all,
 {
 	const struct vocab *v = u->v;
 	struct entry *e = malloc((v->n + 1)*sizeof *e);
-	float least = 0;
+	float least = INFINITY;         /* of all scores; in SentencePiece, of those of normal pieces */
 	size_t n = 0;
 	bool ok;
 	if (!e) return ggu_no_memory(err);
 	for (size_t id = 0; id < v->n; id++) {
 		if (!own[id]) continue;
 		byte_of(u, id, all);
+		if ((all || v->types[id] == VOCAB_NORMAL) && v->scores[id] < least) least = v->scores[id];
 		if (!is_piece(v, id, all)) continue;
 		if (v->tokens[id].n > LONGEST) {
 			free(e);
@@ -128,10 +130,9 @@ static enum ggu_status read_pieces(struct unigram *u, const bool *own, bool all,
 				"token %zu has %zu bytes; at most %d are supported",
 				id, v->tokens[id].n, LONGEST);
 		}
-		if (v->scores[id] < least) least = v->scores[id];
 		e[n++] = (struct entry){ v->tokens[id].p, v->tokens[id].n, (int32_t)id };
 	}
-	u->unknown_score = (double)least - PENALTY;
+	u->unknown_score = (double)(least < INFINITY ? least : 0) - PENALTY;
 	qsort(e, n, sizeof *e, by_text);
 	ok = make_tree(u, e, n);
 	free(e);

@@ -472,6 +472,9 @@ END
 ids "... nor does a score that it has not count" "{$added, \"model\": {\"type\": \"Unigram\", \"unk_id\": 0,
 	\"vocab\": [[\"?\", 0], [\"b\", 20], [\"cb\", -1]]}}" '["cb"]' '[[0,1]]'
 
+ids "what is unknown counts ten less than the lowest of scores that are all above 0" '{"model": {"type": "Unigram",
+	"unk_id": 0, "vocab": [["?", 20], ["a", 24], ["b", 13], ["ab", 24], ["abz", 30]]}}' \
+	'["abzab", "abzz", "zabz", "abc"]' '[[1,2,0,1,2],[1,2,0],[0,1,2,0],[1,2,0]]'
 ids "pieces that begin with U+2581, which marks where words begin in a GGUF" '{"pre_tokenizer":
 	{"type": "WhitespaceSplit"}, "added_tokens": [{"id": 12, "content": "<x\u2581>", "normalized": false}],
 	"decoder": {"type": "WordPiece", "prefix": "##", "cleanup": false},
