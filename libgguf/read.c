@@ -35,7 +35,7 @@ static enum ggu_status no_gguf(struct ggu_cursor *c, const uint8_t magic[4])
 	enum ggu_status s;
 
 	if (!memcmp(magic, TEXT_LFS, 4) && ggu_cursor_bytes(c, rest, sizeof rest) == GGU_OK
-		&& text_is(rest, sizeof rest, TEXT_LFS + 4))
+		&& text_is(rest, sizeof rest, &TEXT_LFS[4]))
 		s = ggu_fail(c->err, GGU_ERR_FORMAT, 0, "", TEXT_LFS_MEANS);
 	else
 		s = ggu_fail(c->err, GGU_ERR_FORMAT, 0, "", "not a GGUF file: the magic is %02x %02x %02x %02x",
