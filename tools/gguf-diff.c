@@ -94,14 +94,26 @@ static json_t *note(int list, const char *label, struct ggu_str name)
 
 /* ---- metadata ---- */
 
+/* One side's value, type and, if that is not all of it, bytes: "a", "a_type", "a_raw". */
+static void json_side(json_t *j, const char *side, const struct ggu_kv *kv)
+{
+	json_t *raw = kv_json_raw(kv);
+	char key[16];
+	json_put(j, side, kv_json(kv));
+	snprintf(key, sizeof key, "%s_type", side);
+	json_put(j, key, json_string(kv_type_text(kv)));
+	snprintf(key, sizeof key, "%s_raw", side);
+	if (raw) json_put(j, key, raw);
+}
+
 static void differ_kv(struct ggu_str key, const struct ggu_kv *a, const struct ggu_kv *b)
 {
 	json_t *j = note(METADATA, "key", key);
 	char *k = text_mask(key.p, key.n), *x = kv_side_text(a, b), *y = kv_side_text(b, a);
 	if (!j) printf("metadata %s: %s | %s\n", k, x, y);
 	if (!j && a && b && o.unified) kv_print_unified(a, b);
-	if (j && a) { json_put(j, "a", kv_json(a)); json_put(j, "a_type", json_string(kv_type_text(a))); }
-	if (j && b) { json_put(j, "b", kv_json(b)); json_put(j, "b_type", json_string(kv_type_text(b))); }
+	if (j && a) json_side(j, "a", a);
+	if (j && b) json_side(j, "b", b);
 	free(k);
 	free(x);
 	free(y);

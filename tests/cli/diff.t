@@ -44,6 +44,12 @@ is "... with --values" "$(gguf-diff --values flat.gguf row.gguf)" "$want"
 long=$(printf '%0100d' 0)
 for end in x y; do echo "kv str test.long $long$end" | make_gguf >$end.gguf; done
 is "where long strings part" "$(gguf-diff x.gguf y.gguf | grep -o 'from byte 100 on' | wc -l | tr -d ' ')" 2
+for byte in ff fe; do
+	printf 'kv str test.text a\\x%s\nkv str[] test.list b c\\x%s\n' $byte $byte | make_gguf >$byte.gguf
+done
+is "JSON has the bytes of values that are not UTF-8" \
+	"$(gguf-diff --json ff.gguf fe.gguf | jq -c '.metadata[] | [.a_raw, .b_raw]')" '["61ff","61fe"]
+[{"1":"63ff"},{"1":"63fe"}]'
 is "JSON says same" "$(gguf-diff --json a.gguf a.gguf | grep -c '"same": true')" 1
 # -u: hunks as those of diff -u
 seq 1 40 >one
