@@ -18,21 +18,14 @@ bool kv_same(const struct ggu_kv *a, const struct ggu_kv *b)
 	for (size_t i = 0; i < ggu_kv_n(a); i++) if (!same_item(a, b, i)) return false;
 	return true;
 }
+/* Items of one type. Numbers are compared by their bytes: as doubles, some NaNs would become others. */
 static bool same_item(const struct ggu_kv *a, const struct ggu_kv *b, size_t i)
 {
+	const size_t width = ggu_kv_type_bytes(ggu_kv_item_type(a));
 	struct ggu_str s, t;
-	int64_t v, w;
-	uint64_t u, x;
-	double d, e;
-	switch (ggu_kv_item_type(a)) {
-	case GGU_STRING: return ggu_kv_str(a, i, &s) && ggu_kv_str(b, i, &t) && s.n == t.n && !memcmp(s.p, t.p, s.n);
-	case GGU_ARRAY: return kv_same(ggu_kv_sub(a, i), ggu_kv_sub(b, i));
-	case GGU_F32: case GGU_F64: return ggu_kv_float(a, i, &d) && ggu_kv_float(b, i, &e)
-		&& !memcmp(&d, &e, sizeof d);
-	default:
-		if (ggu_kv_int(a, i, &v)) return ggu_kv_int(b, i, &w) && v == w;
-		return ggu_kv_uint(a, i, &u) && ggu_kv_uint(b, i, &x) && u == x;
-	}
+	if (ggu_kv_item_type(a) == GGU_ARRAY) return kv_same(ggu_kv_sub(a, i), ggu_kv_sub(b, i));
+	if (ggu_kv_str(a, i, &s)) return ggu_kv_str(b, i, &t) && s.n == t.n && !memcmp(s.p, t.p, s.n);
+	return !memcmp((const char *)ggu_kv_data(a) + i*width, (const char *)ggu_kv_data(b) + i*width, width);
 }
 
 char *kv_side_text(const struct ggu_kv *kv, const struct ggu_kv *other)

@@ -50,6 +50,10 @@ done
 is "JSON has the bytes of values that are not UTF-8" \
 	"$(gguf-diff --json ff.gguf fe.gguf | jq -c '.metadata[] | [.a_raw, .b_raw]')" '["61ff","61fe"]
 [{"1":"63ff"},{"1":"63fe"}]'
+for bits in 80 c0; do
+	printf 'header 0 1 key "test.nan" f32 hex 01 00 %s 7f\n' $bits | "$BUILD/tests/malformed/tool_ggtxt" >$bits.gguf
+done
+not_ok "floats are compared bit by bit, a signalling NaN and a quiet one too" 1 gguf-diff 80.gguf c0.gguf
 is "JSON says same" "$(gguf-diff --json a.gguf a.gguf | grep -c '"same": true')" 1
 # -u: hunks as those of diff -u
 seq 1 40 >one
