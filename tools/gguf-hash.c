@@ -68,9 +68,13 @@ static void to_json(struct pass *p, const struct ggu_tensor *t, enum digest_kind
 static void compare(struct pass *p, const struct ggu_tensor *t, enum digest_kind k, const char *digest)
 {
 	const char *tensor = t ? t->name : NULL;
-	struct manifest_entry *e = manifest_find(p->entry, p->n, tensor, k);
-	bool same = e && !strcmp(e->digest, digest);
-	if (e) e->seen = true;
+	size_t n;
+	struct manifest_entry *e = manifest_find(p->entry, p->n, tensor, k, &n);
+	bool same = e != NULL;
+	for (size_t i = 0; i < n; i++) {
+		same &= !strcmp(e[i].digest, digest);
+		e[i].seen = true;
+	}
 	/* if the manifest does not have the whole, its tensors are compared or reported */
 	if (!e && !t) return;
 	if (!same) p->differs = true;

@@ -164,10 +164,16 @@ struct manifest_entry *manifest_file(struct manifest *m, const char *file, size_
 		}
 	return NULL;
 }
-struct manifest_entry *manifest_find(struct manifest_entry *of_file, size_t n, const char *tensor, enum digest_kind k)
+struct manifest_entry *manifest_find(struct manifest_entry *of_file, size_t n, const char *tensor, enum digest_kind k,
+	size_t *n_found)
 {
 	struct manifest_entry key = { .kind = k, .file = n ? of_file->file : "", .tensor = tensor };
-	return n ? bsearch(&key, of_file, n, sizeof key, by_name) : NULL;
+	struct manifest_entry *first = n ? bsearch(&key, of_file, n, sizeof key, by_name) : NULL;
+	*n_found = 0;
+	if (!first) return NULL;
+	while (first > of_file && !by_name(first - 1, &key)) first--;
+	while (first + *n_found < of_file + n && !by_name(first + *n_found, &key)) ++*n_found;
+	return first;
 }
 
 /* Does the name need escapes? */

@@ -26,8 +26,9 @@ void manifest_free(struct manifest *m);
 /* The entries of one file: *n of them from the one returned on. The file is found by its name, or else by the part of
  * both names after the last slash. NULL: none. */
 struct manifest_entry *manifest_file(struct manifest *m, const char *file, size_t *n);
-/* Of those, the one of a tensor (NULL: the whole); NULL: none. */
-struct manifest_entry *manifest_find(struct manifest_entry *of_file, size_t n, const char *tensor, enum digest_kind k);
+/* Of those, the ones of a tensor (NULL: the whole), *n_found of them, as a line may be there twice; NULL: none. */
+struct manifest_entry *manifest_find(struct manifest_entry *of_file, size_t n, const char *tensor, enum digest_kind k,
+	size_t *n_found);
 /* A digest's line on standard output: escaped, and masked for a terminal. tensor may be NULL. */
 void manifest_print(enum digest_kind k, const char *digest, const char *file, const char *tensor);
 /* Only the name of such a line, followed by `what`: "m.gguf:output.weight: OK". */

@@ -91,6 +91,12 @@ is "... is reported" "$(gguf-hash -q --check less m.gguf)" "m.gguf:output.weight
 grep ':output.weight' all.manifest | sed 's/output.weight/more.weight/' | cat all.manifest - >added.manifest
 not_ok "a tensor that the file lacks" 1 gguf-hash --check added.manifest m.gguf
 is "... is reported" "$(gguf-hash -q --check added.manifest m.gguf)" "m.gguf:more.weight: no such tensor"
+cat all.manifest all.manifest >twice.manifest
+is "lines that are there twice count once" "$(gguf-hash --check twice.manifest m.gguf)" \
+	"$(gguf-hash --check all.manifest m.gguf)"
+{ cat all.manifest; printf 'sha256  %064d  m.gguf:output.weight\n' 0; } >both.manifest
+not_ok "two digests for one tensor" 1 gguf-hash --check both.manifest m.gguf
+is "... it has failed" "$(gguf-hash -q --check both.manifest m.gguf)" "m.gguf:output.weight: FAILED"
 grep ' m.gguf$' all.manifest >whole
 ok "a manifest of the whole alone" gguf-hash --check whole m.gguf
 not_ok "a file that the manifest does not name" 2 gguf-hash --check all.manifest big.gguf
