@@ -191,6 +191,7 @@ static void print_plan(const struct plan *p)
 		if (chosen && p->list[i].n > 1) printf(", error: %.4g", sqrt(chosen->error));
 		printf("}\n");
 	}
+	if (!p->n) printf("[]\n");      /* a comment alone would be no list */
 	printf("# %s of tensors, %.4f bits per weight\n", msg_bytes(bytes),
 		weights ? 8*(double)bytes/(double)weights : 0);
 }

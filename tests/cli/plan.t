@@ -19,6 +19,13 @@ is "a line for each tensor" "$(grep -c '^- {tensor:' Q4_K_M.plan)" "$(gguf-info 
 is "its name, shape, type and size" "$(sed -n '/"output.weight"/p' Q5_1.plan)" \
 	'- {tensor: "output.weight", shape: [256, 4096], type: q6_K, bytes: 860160}'
 is "from a pipe" "$(cat m.gguf | gguf-plan -i im.gguf Q4_K_M)" "$(cat Q4_K_M.plan)"
+gguf-convert -q --vocab-only -o vocab.gguf "$DATA/wiki-7m"
+for how in Q8_0 '--bpw 4'; do
+	# shellcheck disable=SC2086
+	gguf-plan $how vocab.gguf | gguf-quantize --plan - -o same.gguf vocab.gguf
+	ok "a model without tensors, $how: the plan is one" gguf-diff -I general.file_type vocab.gguf same.gguf
+	rm -f same.gguf
+done
 is "with wishes" "$(gguf-plan --tensor-type 'attn_v=q8_0' --output-tensor-type q5_K Q4_K_S m.gguf |
 	grep -c 'attn_v.*type: q8_0\|"output.weight".*type: q5_K')" 7
 sed -i 's/\("output.weight".*\)type: q6_K/\1type: q8_0/' Q4_K_M.plan
