@@ -91,7 +91,7 @@ static void by_size(struct split *s)
 	uint32_t shard = o.empty_first;
 	uint64_t most = shard_bytes(s, shard, 0, 0) + align;
 	size_t first = 0;
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n && shard < SHARD_MAX; i++) {        /* with one more, there are too many */
 		const struct ggu_tensor *t = s->t[i];
 		uint64_t bytes = align_up(t->bytes, align),
 			more = 8 + t->name_bytes + 4 + 8*t->n_dims + 4 + 8 + bytes;
@@ -255,7 +255,7 @@ int main(int argc, char **argv)
 	}
 	if (like) as_in(&s, like);
 	else if (!o.merge) by_size(&s);
-	if (s.n_shards > SHARD_MAX) msg_die("%u shards, more than %d", (unsigned)s.n_shards, SHARD_MAX);
+	if (s.n_shards > SHARD_MAX) msg_die("%s: makes more than %d shards", msg_name(s.name), SHARD_MAX);
 	if (!o.dry_run) progress_begin(o.merge ? "merging" : "splitting", bytes, "B");
 	if (o.dry_run) show(&s);
 	else if (o.merge) merge(&s);

@@ -110,6 +110,10 @@ not_ok "a folder is no beginning of a name" 2 gguf-split --max-size 1M -o ./ m.g
 not_ok "another model's shards as pattern" 2 gguf-split --like like-00001-of-*.gguf -o x a.gguf
 not_ok "a cut pipe" 2 sh -c 'head -c 3000000 m.gguf | gguf-split --max-size 1M -o cut'
 ok "... leaves nothing, though shards were complete" sh -c '! ls cut-* .cut-*'
+{ echo 'header 65538 0'; seq 65538 | sed 's/.*/tensor "&" i8 0 0/'; } | "$BUILD/tests/malformed/tool_ggtxt" >many.gguf
+is "more shards than split.count can count" "$(gguf-split -n --max-tensors 1 -o x many.gguf 2>&1; echo $?)" \
+	"gguf-split: many.gguf: makes more than 65535 shards
+2"
 for how in "" "--max-size 0" "--max-size 3X" "--max-size 3MB" "--max-size -1" \
 	"--max-size 1M --merge" "--merge --dry-run"; do
 	# shellcheck disable=SC2086
