@@ -313,8 +313,10 @@ enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, str
 	return GGU_OK;
 }
 
+bool imatrix_counts_windows(const struct imatrix *im) { return im->counts_windows; }
 void imatrix_scale(struct imatrix *im, double by)
 {
+	im->counts_windows = false;
 	for (size_t i = 0; i < im->n; i++) {
 		struct entry *e = im->v[i];
 		for (size_t j = 0; j < e->pub.n_in*e->pub.n_mat; j++) {

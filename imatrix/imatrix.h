@@ -81,8 +81,10 @@ uint64_t imatrix_chunk_tokens(const struct imatrix *im);
  * some of the parts (the old form has nothing else); each of them is then taken to have seen all its tokens. */
 enum ggu_status imatrix_merge(struct imatrix *im, const struct imatrix *src, struct ggu_error *err);
 
-/* Multiplies sums and counts. Old files count windows, not tokens; scaled by the tokens of a window, they can be merged
- * with others. */
+/* Does the matrix count windows, not tokens, as files of the old form do? */
+bool imatrix_counts_windows(const struct imatrix *im);
+/* Multiplies sums and counts. Scaled by the tokens of a window, a matrix that counts windows counts tokens and can be
+ * merged with others. */
 void imatrix_scale(struct imatrix *im, double by);
 
 /* Either form, distinguished by its first bytes; "-" is standard input. */

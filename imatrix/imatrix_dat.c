@@ -124,6 +124,7 @@ enum ggu_status imatrix_read_dat(struct imatrix *im, struct whole *w, uint64_t b
 	enum ggu_status st = take_u32(&d, "the number of entries", &n, err);
 	if (st) return st;
 	if (!n || n > INT_MAX || n > d.left/16) return not_a_matrix(err);
+	im->counts_windows = true;
 	for (uint32_t i = 0; i < n; i++) TRY(read_dat_entry(im, &d, err));
 	if ((twice = imatrix_settle(im))) return ggu_fail(err, GGU_ERR_FORMAT, twice->at, twice->name,
 		"is given twice");

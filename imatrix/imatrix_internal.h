@@ -40,6 +40,7 @@ struct imatrix {
 	size_t n_datasets;
 	struct ggu_index dataset_index;
 	uint64_t chunks, chunk_tokens;
+	bool counts_windows;
 	char *tag;                      /* NULL: none */
 	struct covariance **cov;        /* [n_cov] */
 	size_t n_cov;

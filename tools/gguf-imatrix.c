@@ -251,7 +251,7 @@ static void merge(char **names, int n)
 	for (int i = 0; i < n; i++) {
 		out_refuse_input(out, names[i]);
 		if (imatrix_read(&im, names[i], &err)) msg_die_error(names[i], &err);
-		if (!imatrix_chunk_tokens(im)) {        /* the old form, which counts in windows */
+		if (imatrix_counts_windows(im)) {
 			imatrix_scale(im, o.ctx);
 			imatrix_set_chunks(im, imatrix_chunks(im), (uint64_t)o.ctx);
 		}

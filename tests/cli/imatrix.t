@@ -106,6 +106,9 @@ is "... within rounding" "$(gguf-diff --values a.gguf back.gguf | awk '$NF > 1e-
 ok "the old form written at once" im --chunks 12 --dat -o b.dat
 is "... importance within rounding" "$(gguf-imatrix --merge --ctx 64 b.dat | gguf-diff --values - a.gguf |
 	awk '$NF > 1e-6' | wc -l | tr -d ' ')" 0
+gguf-edit --delete imatrix.chunk_size -o sizeless.gguf a.gguf
+gguf-imatrix -q --merge -o sums.gguf sizeless.gguf a.gguf
+is "a GGUF without imatrix.chunk_size counts tokens like any other" "$(gguf-diff sums.gguf two.gguf)" ""
 not_ok "another model's matrix" 2 gguf-imatrix --merge a.gguf "$TMP/none"
 not_ok "a model is no matrix" 2 gguf-imatrix --merge -o x.gguf m.gguf
 not_ok "a text is no matrix" 2 gguf-imatrix --merge -o x.gguf text
