@@ -84,7 +84,8 @@ static enum ggu_status load(const struct imatrix *im, const struct covariance *c
 	else s = ggu_read(im->file, c->tensor, mat*n*sizeof *to, to, n*sizeof *to, err);
 	for (size_t i = 0; !s && i < n; i++)
 		if (!isfinite(to[i]))
-			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, c->name, "a covariance is not finite");
+			s = ggu_fail(err, GGU_ERR_FORMAT, c->sums ? GGU_NO_OFFSET : c->tensor->entry, c->name,
+				"a covariance is not finite");
 	return s;
 }
 /* Reads sums from their file into memory, as more will be added to them. */

@@ -69,6 +69,7 @@ static enum ggu_status read_entry(struct imatrix *im, struct ggu_file *f, const 
 	name[n] = 0;
 	if (!counts) s = ggu_fail(err, GGU_ERR_MISSING, sums->entry, name, "has sums but no counts");
 	else if (!n) s = ggu_fail(err, GGU_ERR_FORMAT, sums->entry, sums->name, "has no name before the suffix");
+	else if (!sums->bytes) s = ggu_fail(err, GGU_ERR_FORMAT, sums->entry, sums->name, "is empty");
 	else s = imatrix_append(im, name, sums->ne[0], ggu_tensor_rows(sums), &e, err);
 	if (!s) e->at = sums->entry;
 	if (!s) s = read_doubles(f, sums, e->sums, e->pub.n_in*e->pub.n_mat, 0, err);
@@ -151,10 +152,12 @@ static enum ggu_status read_covariances(struct imatrix *im, struct ggu_file *f, 
 
 enum ggu_status imatrix_check_type(const struct ggu_file *f, struct ggu_error *err)
 {
+	const struct ggu_kv *kv = ggu_meta_find(ggu_file_meta(f), "general.type");
 	struct ggu_str type = { "", 0 };
 	ggu_meta_str(ggu_file_meta(f), "general.type", &type);
 	return strcmp(type.p, "imatrix") == 0 ? GGU_OK :
-		ggu_fail(err, GGU_ERR_TYPE, GGU_NO_OFFSET, "general.type", "is not an importance matrix");
+		ggu_fail(err, GGU_ERR_TYPE, kv ? ggu_kv_offset(kv) : GGU_NO_OFFSET, "general.type",
+			"is not an importance matrix");
 }
 enum ggu_status imatrix_read_gguf(struct imatrix *im, struct ggu_file *f, struct ggu_error *err)
 {

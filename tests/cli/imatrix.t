@@ -42,8 +42,8 @@ is "a long file that is no matrix" "$(gguf-imatrix --stats - <junk 2>&1)" \
 	"gguf-imatrix: (stdin): byte 0: not an importance matrix, neither in GGUF nor in the old form"
 is "... is not read to its end" "$({ gguf-imatrix --stats - 2>no; wc -c; } <junk | awk '{ print ($1 > 900000) }')" 1
 is "a model through a pipe" "$(gguf-imatrix --stats - <m.gguf 2>&1; cat m.gguf | { gguf-imatrix --stats - 2>&1
-	wc -c | awk '{ print ($1 > 1000000) }'; })" "gguf-imatrix: (stdin): general.type: is not an importance matrix
-gguf-imatrix: (stdin): general.type: is not an importance matrix
+	wc -c | awk '{ print ($1 > 1000000) }'; })" "gguf-imatrix: (stdin): byte 69: general.type: is not an importance matrix
+gguf-imatrix: (stdin): byte 69: general.type: is not an importance matrix
 1"
 stats() { gguf-imatrix --stats "$@" | sed 1d; }
 is "a matrix from standard input that is a file" "$(stats - <a.gguf)" "$(stats a.gguf)"
@@ -125,7 +125,7 @@ is "... of --partial too" "$( (ulimit -f 100; im --covariance --partial -o never
 "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/imatrix/covariance-nan.ggtxt" >nan.gguf
 is "a covariance that is not finite is found when it is read" \
 	"$(gguf-imatrix --merge -o x.gguf nan.gguf 2>&1; echo $?)" \
-	"gguf-imatrix: nan.gguf: a: a covariance is not finite
+	"gguf-imatrix: nan.gguf: byte 320: a: a covariance is not finite
 2"
 for k in counts sums; do
 	"$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/fuzz/corpus/imatrix/covariance-$k-beyond-f32.ggtxt" >huge.gguf
