@@ -144,14 +144,28 @@ static json_t *covariances_json(const struct imatrix *im, const char *path)
 	}
 	return all;
 }
+/* The names, and the bytes of those that are not UTF-8 by their places in the list. */
+static void put_datasets(json_t *root, const struct imatrix *im)
+{
+	json_t *names = json_array(), *all_raw = json_object();
+	for (size_t i = 0; i < imatrix_n_datasets(im); i++) {
+		const char *name = imatrix_dataset(im, i);
+		const struct ggu_str s = { name, strlen(name) };
+		json_t *raw = json_raw(s);
+		char at[24];
+		json_push(names, json_of_str(s));
+		snprintf(at, sizeof at, "%zu", i);
+		if (raw) json_put(all_raw, at, raw);
+	}
+	json_put(root, "datasets", names);
+	if (json_object_size(all_raw)) json_put(root, "datasets_raw", all_raw);
+	else json_decref(all_raw);
+}
 static void print_json(const struct imatrix *im, const char *path, const struct stats *s, size_t n,
 	const struct layer *l, size_t n_layers)
 {
-	json_t *root = json_object(), *sets = json_array(), *tensors = json_array(), *layers = json_array();
-	for (size_t i = 0; i < imatrix_n_datasets(im); i++) {
-		const char *name = imatrix_dataset(im, i);
-		json_push(sets, json_of_str((struct ggu_str){ name, strlen(name) }));
-	}
+	json_t *root = json_object(), *tensors = json_array(), *layers = json_array();
+	put_datasets(root, im);
 	for (size_t i = 0; i < n; i++) {
 		const struct imatrix_entry *e = imatrix_at(im, i);
 		const struct ggu_str name = { e->name, strlen(e->name) };
@@ -184,7 +198,6 @@ static void print_json(const struct imatrix *im, const char *path, const struct 
 		put_similarity(j, l[i].similar ? l[i].similarity/(double)l[i].similar : NAN);
 		json_push(layers, j);
 	}
-	json_put(root, "datasets", sets);
 	json_put(root, "chunks", json_of_uint(imatrix_chunks(im)));
 	json_put(root, "chunk_tokens", json_of_uint(imatrix_chunk_tokens(im)));
 	json_put(root, "tensors", tensors);

@@ -13,7 +13,7 @@
 #include "../imatrix/imatrix.h"
 
 /* Prints both tables, and one of covariances if there are any (covariance_stats.h), or JSON: {"datasets","chunks",
- * "chunk_tokens","tensors":[...],"layers":[...],"covariances":[...]}. */
+ * "chunk_tokens","tensors":[...],"layers":[...],"covariances":[...]}, and the bytes of what is not UTF-8. */
 void imatrix_stats_print(const struct imatrix *im, const char *path, bool json);
 
 #endif

@@ -151,6 +151,10 @@ is "... a line for each tensor" "$(grep -c '^blk\.' stats)" 42
 is "... and for each layer" "$(grep -cE '^ +[0-5]  ' stats)" 6
 ok "--stats --json" gguf-imatrix --stats --json -o json a.gguf
 is "... an object for each tensor" "$(grep -c '"entropy_bits"' json)" 42
+im --chunks 1 --dataset "$(printf 'caf\351')" -o latin1.gguf
+is "... the bytes of a data set's name that is not UTF-8" "$(gguf-imatrix --merge a.gguf latin1.gguf |
+	gguf-imatrix --stats --json | jq -c '.datasets[0], .datasets_raw')" '"text"
+{"1":"636166e9"}'
 ok "--stats of the old form" sh -c 'gguf-imatrix --stats - <a.dat'
 is "... says nothing of tokens, which it does not count" "$(gguf-imatrix --stats a.dat | head -1 | sed 's/.*, //')" \
 	"12 chunks of $(gguf-imatrix --stats a.gguf | head -1 | sed 's/.* of //')"
