@@ -65,6 +65,8 @@ static enum ggu_status says(const struct ggu_meta *m, const char *key, uint64_t 
 	else if (!ggu_meta_uint(m, key, &v))
 		s = ggu_fail(err, GGU_ERR_TYPE, kv->offset, key, "is %s, not an unsigned integer",
 			ggu_kv_type_name(kv->type));
+	else if (v == UINT64_MAX)       /* would mean that nothing is wanted of the next shard */
+		s = ggu_fail(err, GGU_ERR_FORMAT, kv->offset, key, "is %llu, too many", (unsigned long long)v);
 	else if (*want != UINT64_MAX && v != *want)
 		s = ggu_fail(err, GGU_ERR_FORMAT, kv->offset, key, "is %llu, not %llu", (unsigned long long)v,
 			(unsigned long long)*want);
