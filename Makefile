@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # gguf-utils: `make help` lists the targets. One flat file; everything built lies under build/.
 
-VERSION := $(shell awk '/^\#define GGU_VERSION_(MAJOR|MINOR|PATCH)/ { v = v (v == "" ? "" : ".") $$3 } \
+# (a dot for the hash: make 4.3 leaves a backslash before one, of which gawk warns)
+VERSION := $(shell awk '/^.define GGU_VERSION_(MAJOR|MINOR|PATCH)/ { v = v (v == "" ? "" : ".") $$3 } \
   END { print v }' libgguf/ggu.h)
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin

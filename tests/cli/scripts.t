@@ -1,7 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Scripts on machines that lack things: which files are of a tree without git, and packages that nobody may install.
+# The Makefile says nothing of its own, and its targets are no files. Scripts on machines that lack things: which files
+# are of a tree without git, and packages that nobody may install.
 . "$(dirname "$0")/../lib/tap.sh"
+unset MAKEFLAGS MFLAGS MAKELEVEL
+is "make says nothing of its own" "$(make -C "$SRC" -s help 2>&1 >"$TMP/help")" ""
 tree=$TMP/tree
 mkdir -p "$tree/scripts" "$tree/tests/data" "$tree/build/gen" "$TMP/bare" "$TMP/sudo"
 cp "$SRC/scripts/files" "$SRC/scripts/deps" "$tree/scripts"
