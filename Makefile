@@ -326,5 +326,5 @@ help: ## this list
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
 FORCE:
 .PHONY: FORCE all bench check check-arm check-asan check-asan-quick check-blanks check-compilers check-every \
-  check-full check-mutants check-stand-ins clean demo fuzz help install lint stand-ins uninstall
+  check-full check-mutants check-stand-ins check-tsan clean demo fuzz help install lint stand-ins uninstall
 .DELETE_ON_ERROR:
