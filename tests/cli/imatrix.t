@@ -109,7 +109,12 @@ is "... importance within rounding" "$(gguf-imatrix --merge --ctx 64 b.dat | ggu
 gguf-edit --delete imatrix.chunk_size -o sizeless.gguf a.gguf
 gguf-imatrix -q --merge -o sums.gguf sizeless.gguf a.gguf
 is "a GGUF without imatrix.chunk_size counts tokens like any other" "$(gguf-diff sums.gguf two.gguf)" ""
-not_ok "another model's matrix" 2 gguf-imatrix --merge a.gguf "$TMP/none"
+"$BUILD/tests/cli/tool_mkgguf" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=64 \
+	blk.0.attn_q.weight.in_sum2:f32:128:one blk.0.attn_q.weight.counts:f32:1:one >narrow.gguf
+is "another model's matrix" "$(gguf-imatrix --merge -o x.gguf a.gguf narrow.gguf 2>&1; echo $?)" \
+	"gguf-imatrix: narrow.gguf: blk.0.attn_q.weight: has 1 matrices of 128 columns, but before it had 1 of 256
+2"
+not_ok "a matrix that is missing" 2 gguf-imatrix --merge -o x.gguf a.gguf none
 not_ok "a model is no matrix" 2 gguf-imatrix --merge -o x.gguf m.gguf
 not_ok "a text is no matrix" 2 gguf-imatrix --merge -o x.gguf text
 not_ok "a matrix cut short" 2 sh -c 'head -c 20000 a.dat | gguf-imatrix --merge - >x'
