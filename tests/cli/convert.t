@@ -422,11 +422,9 @@ same "types in any case" "$TMP/a.q8_0" "$TMP/b.q8_0"
 # ---- straight to a recipe ----
 sh -c "head -c 30000 '$DATA/prose/calibration.txt' | gguf-imatrix -q -m '$TMP/a.gguf' -o '$TMP/im.gguf'"
 for r in Q4_K_M Q3_K_S Q6_K; do
-	for im in "" "-i $TMP/im.gguf"; do
-		# shellcheck disable=SC2086
-		gguf-convert -q -t $r $im -o "$TMP/one.gguf" "$DATA/wiki-7m"
-		# shellcheck disable=SC2086
-		gguf-convert -q "$DATA/wiki-7m" | gguf-quantize -q $im $r >"$TMP/two.gguf"
+	for im in "" "$TMP/im.gguf"; do
+		gguf-convert -q -t $r ${im:+-i "$im"} -o "$TMP/one.gguf" "$DATA/wiki-7m"
+		gguf-convert -q "$DATA/wiki-7m" | gguf-quantize -q ${im:+-i "$im"} $r >"$TMP/two.gguf"
 		same "$r${im:+ with a matrix}: the bytes of two steps" "$TMP/one.gguf" "$TMP/two.gguf"
 	done
 done

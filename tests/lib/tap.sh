@@ -21,10 +21,13 @@ TMPDIR=${TMPDIR:-/tmp}
 scratch
 # tests run what they write, which a file system may not permit: test -x says so
 [ -x "$TMP/.run" ] || { rm -r "$TMP"; export TMPDIR="$BUILD"; scratch; }
+# neither LD_PRELOAD nor make takes a name with blanks: a link to it, which must not have any either
+case $BUILD in *[[:blank:]:]*)
+	case $TMP in *[[:blank:]:]*) rm -r "$TMP"; export TMPDIR=/tmp; scratch ;; esac
+	ln -s "$BUILD" "$TMP/.build" && BUILD=$TMP/.build ;;
+esac
 trap 'rm -rf "$TMP"' EXIT
 trap 'exit 1' HUP INT TERM
-# neither LD_PRELOAD nor make takes a name with blanks
-case $BUILD in *[[:blank:]:]*) ln -s "$BUILD" "$TMP/.build" && BUILD=$TMP/.build ;; esac
 BIN=$BUILD/bin
 PATH=$BIN:$PATH
 export LC_ALL=C NO_COLOR=1
