@@ -16,7 +16,7 @@ folders()
 		jq '.num_hidden_layers = 1' "$DATA/wiki-7m/config.json" >"$TMP/$f/config.json"
 	done
 	"$BUILD/tests/cli/tool_coded" "$1" "$2" "$DATA/wiki-7m" "$TMP/coded" "$TMP/floats" "${3:-}" >"$TMP/said" ||
-		bail "tool_coded $*"
+		{ echo "Bail out!  tool_coded $*"; exit 1; }
 	jq --slurpfile said "$TMP/said" '.num_hidden_layers = 1 | .quantization_config = $said[0]' \
 		"$DATA/wiki-7m/config.json" >"$TMP/coded/config.json"
 }
