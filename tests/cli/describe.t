@@ -65,10 +65,12 @@ keys was.gguf >was; keys m.gguf >is
 is "null removes, new keys are added" "$(diff was is | grep '^[<>]' | tr '\n' ' ')" "> llama.extra < llama.vocab_size "
 is "a transform less changes q alone" "$(gguf-diff was.gguf m.gguf | grep -c 'blk.*attn_q.weight')" \
 	"$(gguf-info --json was.gguf | jq '.tensors | map(select(.name | contains("attn_q"))) | length')"
-is "a base is no architecture" "$(gguf-convert --arch-file a.yaml --vocab-only -o no.gguf m 2>&1 | grep -c common)" 0
 sed -i 's/^arch: .*/arch: other/; s/LlamaForCausalLM/MistralForCausalLM/' a.yaml
 config '.architectures = ["MistralForCausalLM"]'
 says "a class is its own description's" 0 "" --arch-file a.yaml
+config '.architectures = ["NobodyForCausalLM"]'
+is "a base is no architecture" "$(gguf-convert --arch-file a.yaml -n m 2>&1 |
+	sed -n 's/^  [A-Za-z0-9]*ForCausalLM  *//p' | grep -xE 'common|llama|other' | sort -u | tr '\n' ' ')" "llama other "
 config '.architectures = ["LlamaForCausalLM"]'
 ok "... and not that of the ones like it" gguf-convert -q --arch-file a.yaml -o m.gguf m
 is "... it is llama" "$(gguf-info --json --metadata m.gguf | jq -r '.metadata["general.architecture"]')" llama
