@@ -66,14 +66,15 @@ ok "files for the examples: quantized" gguf-quantize -i im.gguf -o wiki-7m-q4.gg
 # every key of --json is in its page. told PROGRAM ARGUMENTS...
 told()
 {
-	missing=
+	missing='' some=''
 	for key in $("$@" | jq -r 'if type == "object" then del(.metadata_types) |
 			if .metadata | type == "object" then del(.metadata) else . end else . end
 		| [paths[-1] | strings] | unique[]'); do
+		some=yes
 		mandoc -T ascii "$SRC/man/$1.1" | sed 's/.\x08//g' | grep -qw -e "${key%_stderr}" ||
 			missing="$missing $key"
 	done
-	is "$1: keys of --json are in the page" "$missing" ""
+	is "$1: keys of --json are in the page" "${some:-none}$missing" yes
 }
 told gguf-info --json wiki-7m.gguf
 told gguf-diff --json wiki-7m.gguf wiki-7m-q4.gguf
