@@ -48,7 +48,7 @@ for page in "$SRC"/man/*.[1357]; do
 		grep -E '^( {3})?[^ ]' | sed 's/^ *//')" "$(headings "$page")"
 done
 
-for yaml in $(grep -l '^classes:' "$SRC"/model/arch/*.yaml); do
+for yaml in $(cd "$SRC/model/arch" && grep -l '^classes:' ./*.yaml); do
 	arch=$(basename "$yaml" .yaml)
 	ok "architecture $arch is listed in gguf-utils(7) and the README" \
 		sh -c "grep -qw '$arch' '$SRC/man/gguf-utils.7' && grep -qw '$arch' '$SRC/README.md'"
