@@ -102,10 +102,11 @@ ok "merging one" gguf-imatrix --merge -o one.gguf a.gguf
 same "... changes nothing" one.gguf a.gguf
 ok "to the old form" gguf-imatrix --merge --dat -o a.dat a.gguf
 ok "and back" gguf-imatrix --merge --ctx 64 -o back.gguf a.dat
-is "... within rounding" "$(gguf-diff --values a.gguf back.gguf | awk '$NF > 1e-6' | wc -l | tr -d ' ')" 0
+gguf-diff --values a.gguf back.gguf >values
+is "... within rounding" "$([ $? != 2 ] && awk '$NF > 1e-6' values | wc -l | tr -d ' ')" 0
 ok "the old form written at once" im --chunks 12 --dat -o b.dat
-is "... importance within rounding" "$(gguf-imatrix --merge --ctx 64 b.dat | gguf-diff --values - a.gguf |
-	awk '$NF > 1e-6' | wc -l | tr -d ' ')" 0
+gguf-imatrix --merge --ctx 64 b.dat | gguf-diff --values - a.gguf >values
+is "... importance within rounding" "$([ $? != 2 ] && awk '$NF > 1e-6' values | wc -l | tr -d ' ')" 0
 gguf-edit --delete imatrix.chunk_size -o sizeless.gguf a.gguf
 gguf-imatrix -q --merge -o sums.gguf sizeless.gguf a.gguf
 is "a GGUF without imatrix.chunk_size counts tokens like any other" "$(gguf-diff sums.gguf two.gguf)" ""
