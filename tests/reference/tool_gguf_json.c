@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/types.h"
+#include "../lib/peer_types.h"
 
 static int n_bad;
 static void bad(const char *what, const char *name)
@@ -119,13 +120,6 @@ static void sha256(const void *p, size_t n, char hex[65])
 
 /* ---- metadata ---- */
 
-static const char *type_name(enum ggu_kv_type t)
-{
-	static const char *const names[] = { "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "FLOAT32", "BOOL",
-		"STRING", "ARRAY", "UINT64", "INT64", "FLOAT64" };
-	return t < GGU_KV_TYPE_COUNT ? names[t] : "?";
-}
-
 static bool item_equal(const struct ggu_kv *kv, size_t i, const json_t *want)
 {
 	struct ggu_str s;
@@ -147,9 +141,9 @@ static bool value_equal(const struct ggu_kv *kv, const json_t *m)
 		*sub = json_object_get(m, "subtype");
 	struct text t = { 0 };
 	char hex[65];
-	if (strcmp(type_name(ggu_kv_type(kv)), json_string_value(json_object_get(m, "type")))) return false;
+	if (strcmp(peer_type_name(ggu_kv_type(kv)), json_string_value(json_object_get(m, "type")))) return false;
 	if (ggu_kv_type(kv) != GGU_ARRAY) return item_equal(kv, 0, value);
-	if (!sub || strcmp(type_name(ggu_kv_item_type(kv)), json_string_value(sub))) return false;
+	if (!sub || strcmp(peer_type_name(ggu_kv_item_type(kv)), json_string_value(sub))) return false;
 	if ((json_int_t)ggu_kv_n(kv) != json_integer_value(json_object_get(m, "length"))) return false;
 	if (value) {
 		for (size_t i = 0; i < json_array_size(value); i++)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../../libgguf/ggu.h"
+#include "../lib/peer_types.h"
 
 static int n_bad;
 static void bad(const char *key, const char *what)
@@ -41,12 +41,17 @@ static void compare(const struct ggu_kv *kv, const char *key, const json_t *row)
 	struct ggu_str s;
 	int64_t v;
 	bool b;
+	if (strcmp(type, peer_type_name(ggu_kv_type(kv))) || (ggu_kv_type(kv) == GGU_ARRAY &&
+		strcmp(json_string_value(json_object_get(row, "element")), peer_type_name(ggu_kv_item_type(kv))))) {
+		bad(key, "another type");
+		return;
+	}
 	sha256_init(&c);
 	if (!strcmp(type, "ARRAY")) {
 		size_t n = ggu_kv_n(kv);
 		if ((json_int_t)n != json_integer_value(json_object_get(row, "length"))) { bad(key,
 			"another length"); return; }
-		if (!strcmp(json_string_value(json_object_get(row, "element")), "STRING"))
+		if (ggu_kv_item_type(kv) == GGU_STRING)
 			for (size_t i = 0; i < n && ggu_kv_str(kv, i, &s); i++) {
 				uint64_t length = s.n;
 				sha256_update(&c, sizeof length, (const uint8_t *)&length);
