@@ -409,9 +409,15 @@ mkdir "$TMP/elsewhere"
 cp -r "$DATA/wiki-7m" "$TMP/elsewhere/Other-Name-7B-v2"
 ok "another folder, four threads" gguf-convert -j4 -o "$TMP/b.gguf" "$TMP/elsewhere/Other-Name-7B-v2"
 same "same bytes" "$TMP/a.gguf" "$TMP/b.gguf"
-(cd "$TMP/elsewhere/Other-Name-7B-v2" && LC_ALL=$(locale -a 2>/dev/null | grep -i '^de_DE' | head -1) \
-	gguf-convert . | cat >"$TMP/c.gguf")
-same "from within, through a pipe, in another locale" "$TMP/a.gguf" "$TMP/c.gguf"
+from_within() { (cd "$TMP/elsewhere/Other-Name-7B-v2" && gguf-convert . | cat >"$TMP/c.gguf"); }
+from_within
+same "from within, through a pipe" "$TMP/a.gguf" "$TMP/c.gguf"
+# one with a comma in its numbers
+comma=$(locale -a 2>/dev/null | grep -iE '^(de_DE|fr_FR)' | head -1)
+if [ "$comma" ]; then
+	(export LC_ALL="$comma"; from_within)
+	same "... in another locale" "$TMP/a.gguf" "$TMP/c.gguf"
+else skip "... in another locale" "neither German nor French is installed"; fi
 for t in f32 f16 q8_0; do
 	gguf-convert -j1 -t $t -o "$TMP/a.$t" "$DATA/wiki-7m"
 	gguf-convert -j3 -t $t -o "$TMP/b.$t" "$DATA/wiki-7m"
