@@ -154,6 +154,8 @@ enum ggu_status ggu_quantize(const struct ggu_file *f, const char *recipe, const
 	const struct recipe *found = recipe_find(recipe);
 	enum ggu_status s;
 	if (!found) return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, recipe, "no such recipe");
+	if (ggu_file_is_cut(f))
+		return ggu_fail(err, GGU_ERR_TRUNCATED, GGU_NO_OFFSET, "", "the header is truncated");
 	select_instance();
 	s = plan(&r, found, err);
 	if (s == GGU_OK) s = check_again(&r, err);

@@ -52,7 +52,7 @@ struct ggu_quantize_options {
 	uint64_t reserved[4];                   /* 0 */
 };
 /* Quantizes the whole model f, whose data may come from a pipe, with types chosen by the recipe. options may be NULL.
- * What is written before an error is of no use. */
+ * What is written before an error is of no use. GGU_ERR_TRUNCATED: f lacks data, or part of its header. */
 enum ggu_status ggu_quantize(const struct ggu_file *f, const char *recipe, const struct ggu_quantize_options *options,
 	const struct ggu_sink *to, struct ggu_error *err);
 

@@ -228,6 +228,27 @@ static void quantizes_a_model(void **state)
 	free(out.p);
 }
 
+static void ignore(void *ctx, const struct ggu_error *err) { (void)ctx; (void)err; }
+/* A header that ends within its pairs opens where defects are only reported; its tensors are unknown, not none. */
+static void refuses_a_header_that_is_cut(void **state)
+{
+	const struct ggu_open_options lenient = { .defect = ignore };
+	struct ggu_memory in = { 0 }, out = { 0 };
+	struct ggu_sink to = ggu_sink_memory(&out);
+	struct ggu_file *f;
+	struct ggu_error e;
+
+	(void)state;
+	ggu_close(model(&in));
+	assert_int_equal(ggu_open_memory(&f, in.p, 100, &lenient, &e), GGU_OK);
+	assert_int_equal(ggu_quantize(f, "Q8_0", NULL, &to, &e), GGU_ERR_TRUNCATED);
+	assert_string_equal(e.what, "the header is truncated");
+	assert_int_equal(out.n, 0);
+	ggu_close(f);
+	free(in.p);
+	free(out.p);
+}
+
 static void recipes_are_listed(void **state)
 {
 	bool found = false;
@@ -249,7 +270,7 @@ int main(void)
 		cmocka_unit_test(rows_are_those_of_quant), cmocka_unit_test(refuses_rows),
 		cmocka_unit_test(can_decode_and_encode_what_the_header_says),
 		cmocka_unit_test(types_and_recipes_are_found_in_any_case_in_turkish_too),
-			cmocka_unit_test(quantizes_a_model),
+		cmocka_unit_test(quantizes_a_model), cmocka_unit_test(refuses_a_header_that_is_cut),
 		cmocka_unit_test(recipes_are_listed),
 	};
 	return cmocka_run_group_tests(tests, make, NULL);
