@@ -14,7 +14,8 @@ DESTDIR ?=
 CPPFLAGS ?=
 CC ?= cc
 AR ?= ar
-OBJCOPY ?= objcopy
+# the compiler's own: that of this machine may not read the objects of another
+OBJCOPY ?= $(or $(shell $(CC) -print-prog-name=objcopy 2>/dev/null),objcopy)
 BUILD ?= build
 ifneq ($(word 2,$(BUILD)),)
 $(error BUILD=$(BUILD): make cannot build in a folder whose name has blanks)
@@ -127,7 +128,8 @@ $(BUILD)/gen/arch_data.c: $(ARCHS) $(BUILD)/host/embed
 $(OBJ)/model/arch_data.o: $(BUILD)/gen/arch_data.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -I. -MMD -MP -c -o $@ $<
-HOSTCC ?= $(CC)
+# runs while we build, so it is compiled for this machine, as CC's programs may not be
+HOSTCC ?= $(or $(shell command -v cc 2>/dev/null),$(CC))
 $(BUILD)/host/embed: model/arch/embed/embed.c
 	@mkdir -p $(@D)
 	$(HOSTCC) -O1 -o $@ $<

@@ -99,6 +99,16 @@ if echo "int x;" | $cc -flto -x c -c -o "$TMP/lto.o" - 2>"$TMP/lto.err"; then
 else
 	skip "an archive from objects of -flto" "the compiler has no -flto"
 fi
+cross=$TMP/cross arm=${ARM_CC:-aarch64-linux-gnu-gcc}
+if command -v "$arm" >/dev/null && [ -z "$flags" ]; then
+	ok "a compiler for another machine" make -s BUILD="$cross" CC="$arm" CFLAGS=-O1 \
+		LIBGGU_OBJS="$cross/obj/libgguf/error.o $cross/obj/libgguf/types.o" "$cross/gen/arch_data.c" \
+		"$cross/install/libggu.a"
+	is "... makes an archive with no other names either" "$("$("$arm" -print-prog-name=nm)" -g --defined-only \
+		"$cross/install/libggu.a" | sed -n 's/.* T //p' | grep -vxFf libgguf/libggu.symbols)" ""
+else
+	skip "a compiler for another machine" "no $arm, or another build"
+fi
 is "the header has the types written out" "$(grep -c '^	GGU_TYPE_[A-Z0-9_]* = [0-9]*,*$' \
 	"$at/include/ggu.h") $(grep -cE 'QTYPE|TYPE_COUNT' "$at/include/ggu.h")" \
 	"$(grep -c '^QTYPE' libgguf/qtypes.def) 0"
