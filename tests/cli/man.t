@@ -48,6 +48,13 @@ for page in "$SRC"/man/*.[1357]; do
 		grep -E '^( {3})?[^ ]' | sed 's/^ *//')" "$(headings "$page")"
 done
 
+# every page is in the overview: in its list of programs or under SEE ALSO
+for page in "$SRC"/man/*.[1357]; do
+	name=${page##*/}
+	[ "$name" = gguf-utils.7 ] ||
+		ok "$name is named in gguf-utils(7)" grep -q "Xr ${name%.*} ${name##*.}" "$SRC/man/gguf-utils.7"
+done
+
 for yaml in $(cd "$SRC/model/arch" && grep -l '^classes:' ./*.yaml); do
 	arch=$(basename "$yaml" .yaml)
 	ok "architecture $arch is listed in gguf-utils(7) and the README" \
