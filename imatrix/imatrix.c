@@ -68,8 +68,8 @@ enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in
 {
 	struct entry *e, **v;
 	if (!n_in || !n_mat || n_in > SIZE_MAX/sizeof(double)/n_mat)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "cannot have %zu matrices of %zu columns",
-			n_mat, n_in);
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "cannot have the shape [%zu, %zu]", n_in,
+			n_mat);
 	v = ggu_grow(im->v, im->n, sizeof *v);
 	if (v) im->v = v;
 	e = calloc(1, sizeof *e);
@@ -106,8 +106,7 @@ static enum ggu_status same_shape(const struct entry *e, size_t n_in, size_t n_m
 {
 	if (e->pub.n_in == n_in && e->pub.n_mat == n_mat) return GGU_OK;
 	return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, e->name,
-		"has %zu matrices of %zu columns, but before it had %zu of %zu", n_mat, n_in, e->pub.n_mat,
-		e->pub.n_in);
+		"has the shape [%zu, %zu], but before it had [%zu, %zu]", n_in, n_mat, e->pub.n_in, e->pub.n_mat);
 }
 
 enum ggu_status imatrix_entry(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, struct entry **out,

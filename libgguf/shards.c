@@ -138,9 +138,9 @@ static enum ggu_status check_total(const struct ggu_file *f, uint64_t n_tensors,
 	const struct ggu_kv *kv = ggu_meta_find(f->meta, "split.tensors.count");
 	uint64_t first;
 
-	/* if shard 1 has another number than the others, that was reported before */
-	if (f->table.n == n_tensors || !kv || !ggu_meta_uint(f->meta, "split.tensors.count", &first)
-		|| first != n_tensors)
+	/* if shard 1 has another number than the others, or one that is too great, that was reported before */
+	if (f->table.n == n_tensors || n_tensors == UINT64_MAX || !kv
+		|| !ggu_meta_uint(f->meta, "split.tensors.count", &first) || first != n_tensors)
 		return GGU_OK;
 	return ggu_tolerate(&l, ggu_rule(err, GGU_RULE_SPLIT, ggu_fail(err, GGU_ERR_FORMAT, kv->offset, kv->key.p,
 		"is %llu, but the shards hold %zu tensors", (unsigned long long)n_tensors, f->table.n)), err);
@@ -199,8 +199,8 @@ enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu
 	if (!kv)
 		return GGU_OK;
 	TRY(ggu_tolerate(&l, says(f->meta, "split.count", &n, err), err));
-	if (!ggu_meta_uint(f->meta, "split.count", &n) || !n)   /* reported, or the 0 that a merge leaves */
-		return GGU_OK;
+	if (!ggu_meta_uint(f->meta, "split.count", &n) || n == UINT64_MAX || !n)
+		return GGU_OK;          /* reported, or the 0 that a merge leaves */
 	named = path && parse_name(path, &no, &count);
 	if (n == 1 && !(named && count == 1))   /* whatever its name, nothing is missing */
 		return GGU_OK;

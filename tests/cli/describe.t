@@ -70,7 +70,8 @@ config '.architectures = ["MistralForCausalLM"]'
 says "a class is its own description's" 0 "" --arch-file a.yaml
 config '.architectures = ["NobodyForCausalLM"]'
 is "a base is no architecture" "$(gguf-convert --arch-file a.yaml -n m 2>&1 |
-	sed -n 's/^  [A-Za-z0-9]*ForCausalLM  *//p' | grep -xE 'common|llama|other' | sort -u | tr '\n' ' ')" "llama other "
+	sed -n 's/^  [A-Za-z0-9]*ForCausalLM  *//p' | grep -xE 'common|llama|other' | sort -u)" "llama
+other"
 config '.architectures = ["LlamaForCausalLM"]'
 ok "... and not that of the ones like it" gguf-convert -q --arch-file a.yaml -o m.gguf m
 is "... it is llama" "$(gguf-info --json --metadata m.gguf | jq -r '.metadata["general.architecture"]')" llama

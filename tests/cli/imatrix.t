@@ -41,9 +41,10 @@ yes | head -c 1000000 >junk
 is "a long file that is no matrix" "$(gguf-imatrix --stats - <junk 2>&1)" \
 	"gguf-imatrix: (stdin): byte 0: not an importance matrix, neither in GGUF nor in the old form"
 is "... is not read to its end" "$({ gguf-imatrix --stats - 2>no; wc -c; } <junk | awk '{ print ($1 > 900000) }')" 1
+model="gguf-imatrix: (stdin): byte 69: general.type: is not an importance matrix"
 is "a model through a pipe" "$(gguf-imatrix --stats - <m.gguf 2>&1; cat m.gguf | { gguf-imatrix --stats - 2>&1
-	wc -c | awk '{ print ($1 > 1000000) }'; })" "gguf-imatrix: (stdin): byte 69: general.type: is not an importance matrix
-gguf-imatrix: (stdin): byte 69: general.type: is not an importance matrix
+	wc -c | awk '{ print ($1 > 1000000) }'; })" "$model
+$model
 1"
 stats() { gguf-imatrix --stats "$@" | sed 1d; }
 is "a matrix from standard input that is a file" "$(stats - <a.gguf)" "$(stats a.gguf)"
@@ -113,7 +114,7 @@ is "a GGUF without imatrix.chunk_size counts tokens like any other" "$(gguf-diff
 "$BUILD/tests/cli/tool_mkgguf" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=64 \
 	blk.0.attn_q.weight.in_sum2:f32:128:one blk.0.attn_q.weight.counts:f32:1:one >narrow.gguf
 is "another model's matrix" "$(gguf-imatrix --merge -o x.gguf a.gguf narrow.gguf 2>&1; echo $?)" \
-	"gguf-imatrix: narrow.gguf: blk.0.attn_q.weight: has 1 matrices of 128 columns, but before it had 1 of 256
+	"gguf-imatrix: narrow.gguf: blk.0.attn_q.weight: has the shape [128, 1], but before it had [256, 1]
 2"
 not_ok "a matrix that is missing" 2 gguf-imatrix --merge -o x.gguf a.gguf none
 not_ok "a model is no matrix" 2 gguf-imatrix --merge -o x.gguf m.gguf

@@ -6,7 +6,8 @@
 unset MAKEFLAGS MFLAGS MAKELEVEL
 is "make says nothing of its own" "$(make -C "$SRC" -s help 2>&1 >"$TMP/help")" ""
 make -C "$SRC" -s -p -n help | sed -n 's/^\.PHONY: *//p' | tr ' ' '\n' >"$TMP/phony"
-is "a file by the name of a target of make help is none of it" "$(sed 's/ .*//' "$TMP/help" | grep -vxFf "$TMP/phony")" ""
+is "a file by the name of a target of make help is none of it" \
+	"$(sed 's/ .*//' "$TMP/help" | grep -vxFf "$TMP/phony")" ""
 tree=$TMP/tree
 mkdir -p "$tree/scripts" "$tree/tests/data" "$tree/build/gen" "$TMP/bare" "$TMP/sudo"
 cp "$SRC/scripts/files" "$SRC/scripts/deps" "$tree/scripts"
