@@ -274,7 +274,10 @@ $(BUILD)/install/ggu.h: libgguf/ggu.h libgguf/qtypes.def
 $(BUILD)/install/ggu_quant.h: quant/ggu_quant.h
 	@mkdir -p $(@D)
 	sed 's,"../libgguf/ggu.h","ggu.h",' $< > $@
-PC = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$(INCLUDEDIR)' '' 'Name: libggu' \
+# folders in $(PREFIX) are named by it, so that pkg-config --define-prefix finds them where the tree was moved to
+in_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
+PC = 'prefix=$(PREFIX)' 'libdir=$(call in_prefix,$(LIBDIR))' 'includedir=$(call in_prefix,$(INCLUDEDIR))' '' \
+  'Name: libggu' \
   'Description: Read, write and quantize GGUF model files' 'Version: $(VERSION)' \
   'Libs: -L$${libdir} -lggu' 'Libs.private: -lm -pthread' 'Cflags: -I$${includedir}'
 MANS = $(wildcard man/*.1 man/*.3 man/*.5 man/*.7)

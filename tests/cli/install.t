@@ -42,6 +42,11 @@ export PKG_CONFIG_PATH="$at/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
 user() { LD_LIBRARY_PATH=$at/lib DYLD_LIBRARY_PATH=$at/lib "$@"; }
 if command -v pkg-config >/dev/null; then
 	is "pkg-config knows the version" "$(pkg-config --modversion ggu)" "$version"
+	mkdir -p "$TMP/moved/lib/pkgconfig"
+	cp "$at/lib/pkgconfig/ggu.pc" "$TMP/moved/lib/pkgconfig"
+	is "... and where a tree that was moved is" "$(unset PKG_CONFIG_SYSROOT_DIR
+		PKG_CONFIG_PATH=$TMP/moved/lib/pkgconfig pkg-config --define-prefix --cflags --libs ggu | xargs)" \
+		"-I$TMP/moved/include -L$TMP/moved/lib -lggu"
 	# shellcheck disable=SC2046,SC2086
 	ok "a user in C" $cc $flags -Wall -Wextra -Wpedantic -Werror -std=c99 -o "$TMP/user" "$TMP/user.c" \
 		$(pkg-config --cflags --libs ggu)
@@ -121,7 +126,7 @@ ok "folders of one's own" make -s install DESTDIR="$root" PREFIX=/p BINDIR=/b LI
 	${CC:+CC="$CC"} ${CFLAGS:+CFLAGS="$CFLAGS"}
 ok "... are used" test -x "$root/b/gguf-info" -a -f "$root/p/lib64/libggu.a" -a -f "$root/m/man5/gguf.5" \
 	-a -f "$root/p/include/ggu.h"
-ok "... and known to pkg-config" grep -q '^libdir=/p/lib64$' "$root/p/lib64/pkgconfig/ggu.pc"
+ok "... and known to pkg-config" grep -q '^libdir=.{prefix}/lib64$' "$root/p/lib64/pkgconfig/ggu.pc"
 ok "... and emptied" make -s uninstall DESTDIR="$root" PREFIX=/p BINDIR=/b LIBDIR=/p/lib64 MANDIR=/m BUILD="$BUILD"
 ok "make uninstall" make -s uninstall DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD"
 is "... leaves nothing" "$(find "$root" ! -type d)" ""
