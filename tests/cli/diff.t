@@ -122,6 +122,19 @@ gguf-cat --decode a.gguf output.weight >x && gguf-cat --decode b.gguf output.wei
 is "... the largest difference" "$(od -v -A n -w4 -t f4 x >x.text; od -v -A n -w4 -t f4 y |
 	paste x.text - | awk '{ d = $1 > $2 ? $1 - $2 : $2 - $1; if (d > m) { m = d; at = NR - 1 } }
 	END { printf "[%d,%d", int(at/64), at % 64 }')" "$(echo "$row" | cut -d, -f1-2)"
+# more weights than a thread takes at a time
+"$mk" a.weight:f32:256x300 >floats.gguf
+gguf-quantize -q --pure -o q4.gguf q4_0 floats.gguf
+gguf-cat --decode floats.gguf a.weight | od -v -A n -w4 -t f4 >x.text
+gguf-cat --decode q4.gguf a.weight | od -v -A n -w4 -t f4 | paste x.text - | awk '
+	{ d = $2 - $1; square += d*d; norm += $1*$1; if (d < 0) d = -d; if (d > most) { most = d; at = NR - 1 } }
+	END { printf "%.9g %d %d %.9g %.9g\n", most, int(at/256), at%256, sqrt(square/NR), sqrt(square/norm) }' >want
+gguf-diff --values floats.gguf q4.gguf | tr -d , | awk '{ print $4, $7, $9, $11, $13 }' >got
+gguf-diff --values --json floats.gguf q4.gguf | jq -r '.values[0] | "\(.max) \(.row) \(.column) \(.rms) \(.relative)"' |
+	cat got - | while read -r figures; do echo "$figures $(cat want)"; done | awk '
+	{ for (i = 1; i <= 5; i++) close_by += ($i - $(i + 5))^2 <= 1e-10*$i^2 }
+	END { print NR, close_by }' >is
+is "... rms and relative error, in words and as JSON, are those of the decoded values" "$(cat is)" "2 10"
 not_ok "both from standard input" 2 gguf-diff - - </dev/null
 not_ok "one is missing" 2 gguf-diff a.gguf none.gguf
 not_ok "one is malformed" 2 sh -c 'head -c 500 a.gguf | gguf-diff a.gguf -'
