@@ -70,6 +70,53 @@ ok "--base: a smaller model diverges" holds '.base.kld > 0.0001 and
 	.base.kld_max >= .base.kld_p999 and .base.kld_p999 >= .base.kld_p99 and .base.kld_p99 >= .base.kld_median'
 ok "... but not far" holds '.base.kld < 0.5 and .base.top1 > 0.5 and .base.top1 < 1'
 
+# scores from the logits of a window, which begins anew at the start of a text
+gguf-perplexity -q -m q.gguf --base m.gguf --ctx 8 --from 1 --chunks 1 --partial text >part
+gguf-tokenize -m m.gguf text >ids
+{ cut -d ' ' -f 1 ids; cut -d ' ' -f 10-16 ids; } | tr '\n' ' ' >window
+for m in q m; do gguf-logits -q -m $m.gguf window | tail -c +$((4*4*4096 + 1)) | od -A n -v -w4 -t f4 >$m.rows; done
+paste q.rows m.rows | awk -v ids="$(cut -d ' ' -f 14-16 ids)" '
+	function scores(row,   i, q, p, d) {
+		for (i = 0; i < 4096; i++) { q += exp(x[i] - x[top_x]); p += exp(y[i] - y[top_y]) }
+		q = x[top_x] + log(q); p = y[top_y] + log(p)
+		for (i = 0; i < 4096; i++) d += exp(y[i] - p)*(y[i] - p - (x[i] - q))
+		printf "%.8f %.8f %.8f %d\n", q - x[id[row]], p - y[id[row]], d, top_x == top_y
+	}
+	BEGIN { n = split(ids, id, " ") }
+	{ i = (NR - 1)%4096; x[i] = $1; y[i] = $2; if (!i) top_x = top_y = 0 }
+	x[i] > x[top_x] { top_x = i }
+	y[i] > y[top_y] { top_y = i }
+	i == 4095 && NR/4096 <= n { scores(NR/4096) }' >want
+jq -r '.scores | [.nll, .base_nll, .kld, .same_top] | transpose[] | join(" ")' part | paste -d ' ' - want | awk '
+	{ for (i = 1; i <= 4; i++) close_by += ($i - $(i + 4))^2 < 1e-12 }
+	END { print NR, close_by }' >is
+is "scores are those of the logits: likelihood of the right token, divergence, agreement" "$(cat is)" "3 12"
+# every result, and its standard error, from the scores: an odd number of them, and an even one, with enough for p999
+for windows in "--ctx 32 --chunks 7" "--ctx 64 --chunks 32"; do
+	# shellcheck disable=SC2086
+	gguf-perplexity -q -m q.gguf --base m.gguf $windows --partial text >part
+	is "results are those of the scores, $windows" "$(jq -r '
+		def mean: add/length;
+		def error: mean as $m | map(pow(. - $m; 2)) | add/(length - 1)/length | sqrt;
+		def at($share): .[$share*(length - 1) + 0.5 | floor];
+		.scores as $s | ([$s.nll, $s.base_nll] | transpose) as $both | ($s.kld | sort) as $kld
+		| ($s.nll | mean | exp) as $ppl | ($s.base_nll | mean | exp) as $base | {
+			ppl: $ppl, ppl_stderr: ($ppl*($s.nll | error)),
+			base: {
+				ppl: $base, ppl_stderr: ($base*($s.base_nll | error)),
+				kld: ($kld | mean), kld_stderr: ($kld | error), kld_max: ($kld | max),
+				kld_median: ([$kld, ($kld | reverse)] | map(.[length/2 | floor]) | mean),
+				kld_p99: ($kld | at(0.99)), kld_p999: ($kld | at(0.999)),
+				top1: ($s.same_top | mean), top1_stderr: ($s.same_top | error),
+				ratio: ($ppl/$base), ratio_stderr: ($ppl/$base*($both | map(.[0] - .[1]) | error)),
+				rms_delta_p: ($both | map(pow((-.[0] | exp) - (-.[1] | exp); 2)) | mean | sqrt)
+			}
+		} as $want | . as $got | [$want | paths(numbers) | . as $p
+			| select(($want | getpath($p)) as $w | ($got | getpath($p)/$w - 1 | fabs) < 1e-9) | join(" ")]
+		| length, ($got | del(.scores, .n_tokens, .n_scored, .n_ctx) | [paths(numbers)] | length)' part |
+		tr '\n' ' ')" "15 15 "
+done
+
 # the model as its own base shows what a cache of another type costs
 for t in f16 i16 q8_0; do
 	gguf-perplexity -q -m m.gguf --base m.gguf --chunks 1 --cache-type-k $t --cache-type-v $t --json text >json
