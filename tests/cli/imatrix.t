@@ -166,6 +166,63 @@ ok "--stats of the old form" sh -c 'gguf-imatrix --stats - <a.dat'
 is "... says nothing of tokens, which it does not count" "$(gguf-imatrix --stats a.dat | head -1 | sed 's/.*, //')" \
 	"12 chunks of $(gguf-imatrix --stats a.gguf | head -1 | sed 's/.* of //')"
 
+# two layers, in one of which no token has reached a matrix: the figures of --stats, computed anew
+set --
+for t in blk.0.a:40:4 blk.1.a:40:4 blk.1.b:24:1 output:8:1; do
+	columns=${t#*:} matrices=${t##*:}
+	set -- "$@" "${t%%:*}.weight.in_sum2:f32:${columns%:*}x$matrices:square" \
+		"${t%%:*}.weight.counts:f32:1x$matrices:square"
+done
+"$BUILD/tests/cli/tool_mkgguf" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 "$@" >experts.gguf
+counts=$(gguf-info --json experts.gguf |
+	jq '.data_offset + (.tensors[] | select(.name == "blk.1.a.weight.counts").offset)')
+printf '\000\000\000\000' | dd of=experts.gguf bs=1 seek=$((counts + 8)) conv=notrunc 2>/dev/null
+values() { gguf-cat --decode experts.gguf "$1" | od -A n -v -w4 -t f4 | jq -sc .; }
+for t in blk.0.a blk.1.a blk.1.b output; do
+	echo "{\"name\": \"$t.weight\", \"sums\": $(values $t.weight.in_sum2), \"counts\": $(values $t.weight.counts)}"
+done >entries
+gguf-imatrix --stats --json experts.gguf >json
+is "--stats: every figure is as its definition gives it" "$(jq -c --slurpfile entry entries '
+	def mean: add/length;
+	def columns: (.sums | length)/(.counts | length);
+	def squares: . as $e | [range(.sums | length) as $i | $e.counts[$i/($e | columns) | floor] as $n
+		| if $n > 0 then $e.sums[$i]/$n else null end];
+	def cosine: map(select(all(. != null))) | (map(.[0]*.[1]) | add)
+		/((map(.[0]*.[0]) | add)*(map(.[1]*.[1]) | add) | sqrt);
+	def figures: squares as $all | ($all | map(select(.))) as $x | ($x | length) as $n | ($x | add) as $sum
+		| ($x | map(pow(. - ($x | mean); 2)) | mean | sqrt) as $sd
+		| ($x | map(./$sum | . * log2) | 0 - add) as $bits | {
+			name, columns: columns, matrices: (.counts | length),
+			matrices_seen: (.counts | map(select(. > 0)) | length), tokens: (.counts | add),
+			sum: $sum, min: ($x | min), max: ($x | max), mean: ($x | mean), sd: $sd,
+			active: ($x | map(select(. > 1e-5)) | length/$n), entropy_bits: $bits,
+			entropy: ($bits/($n | log2)),
+			outliers: ($x | map(select(. - ($x | mean) | fabs > $sd)) | length/$n),
+			similarity: (if .name == "blk.1.a.weight"
+				then [$all, ($entry[0] | squares)] | transpose | cosine else null end)
+		};
+	def layer($number): ($entry | map(select(.name | startswith("blk.\($number)."))) | map(figures)) as $t
+		| ($t | map(.similarity | select(.))) as $alike | {
+			layer: $number, tensors: ($t | length), sum: ($t | map(.sum) | add),
+			mean: (($t | map(.sum) | add)/($t | map(.columns*.matrices_seen) | add)),
+			similarity: (if $alike == [] then null else $alike | mean end)
+		};
+	{ tensors: ($entry | map(figures)), layers: [layer(0), layer(1)] } as $want
+	| . as $got | [$want | paths(type | . != "object" and . != "array") | . as $p
+		| [$p, ($want | getpath($p)), ($got | getpath($p))]
+		| select(.[1] != .[2] and (.[1:] | all(type == "number") and (.[0] - .[1] | fabs) < 1e-5*.[0] | not))],
+	([.tensors, .layers | map(length)] == [$want.tensors, $want.layers | map(length)])' json |
+	tr '\n' ' ')" "[] true "
+jq -r '.tensors[] | [.name, .sum, .min, .max, .mean, .sd, (.active, .entropy, .outliers)*100, .similarity // "-"]
+	| join(" ")' json | awk '{
+		printf "%s %.4g %.4g %.4g %.4g %.4g %.1f %.1f %.1f ", $1, $2, $3, $4, $5, $6, $7, $8, $9
+		printf $10 == "-" ? "-\n" : "%.4f\n", $10
+	}' >want
+gguf-imatrix --stats experts.gguf | grep weight | sed 's/ %//g; s/  */ /g' >got
+same "... and in words the same" got want
+is "... a matrix that no token has reached is said" \
+	"$(gguf-imatrix --stats experts.gguf | grep -A 1 'blk[.]1[.]a' | sed 1d)" "  1 of 4 matrices were never used"
+
 norm=$(gguf-info --json m.gguf | jq '.data_offset + (.tensors[] | select(.name == "blk.2.attn_norm.weight").offset)')
 cp m.gguf nan.model
 printf '\000\000\300\177' | dd of=nan.model bs=1 seek="$norm" conv=notrunc 2>/dev/null
