@@ -64,14 +64,24 @@ static void bash(const struct opt *opts, const struct opt_program *p, const char
 
 /* ---- zsh: a list of specifications for _arguments ---- */
 
+/* The name of an argument; a bare colon would end it, and what follows would be called as a command. */
+static void print_arg(const char *arg)
+{
+	for (; *arg; arg++) {
+		if (*arg == ':') putchar('\\');
+		putchar(*arg);
+	}
+}
 static void zsh_form(const char *form, const struct opt *o, const char *joined)
 {
 	printf(" \\\n\t'*%s%s[", form, o->arg ? joined : "");
 	print_help(o->help);
 	printf("]");
-	if (o->arg)
-		printf(":%s:%s", o->arg, follow_of(o) == FOLLOW_FILES ? "_files" :
-			follow_of(o) == FOLLOW_NOTHING ? "" : "(");
+	if (o->arg) {
+		putchar(':');
+		print_arg(o->arg);
+		printf(":%s", follow_of(o) == FOLLOW_FILES ? "_files" : follow_of(o) == FOLLOW_NOTHING ? "" : "(");
+	}
 	if (o->arg && follow_of(o) == FOLLOW_RECIPES) {
 		print_recipes();
 		printf(")");
