@@ -35,7 +35,7 @@ static void print_help(const char *help)
 	for (; *help; help++) if (!strchr("'[]:\\", *help)) putchar(*help);
 }
 
-/* ---- bash: a function that looks at the word before the cursor ---- */
+/* ---- bash: a function that looks at the word before the cursor. mapfile keeps names with blanks whole ---- */
 
 static void bash_case(const struct opt *o, const char *words)
 {
@@ -47,7 +47,7 @@ static void bash_case(const struct opt *o, const char *words)
 static void bash(const struct opt *opts, const struct opt_program *p, const char *function)
 {
 	static const char *const words[] = { [FOLLOW_NOTHING] = "COMPREPLY=()",
-		[FOLLOW_FILES] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
+		[FOLLOW_FILES] = "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")",
 		[FOLLOW_RECIPES] = "COMPREPLY=($(compgen -W \"$recipes\" -- \"$cur\"))" };
 	const struct opt *o;
 	printf("%s()\n{\n", function);
@@ -57,8 +57,8 @@ static void bash(const struct opt *opts, const struct opt_program *p, const char
 	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) if (o->arg && o->help) bash_case(o, words[follow_of(o)]);
 	printf("\tesac\n\tcase $cur in\n\t-*) COMPREPLY=($(compgen -W '");
 	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) if (o->name && o->help) printf("--%s ", o->name);
-	printf("' -- \"$cur\")) ;;\n\t*) COMPREPLY=($(compgen -f -- \"$cur\")");
-	if (strstr(p->synopsis, "RECIPE")) printf(" $(compgen -W \"$recipes\" -- \"$cur\")");
+	printf("' -- \"$cur\")) ;;\n\t*) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"");
+	if (strstr(p->synopsis, "RECIPE")) printf("; compgen -W \"$recipes\" -- \"$cur\"");
 	printf(") ;;\n\tesac\n}\ncomplete -o filenames -F %s %s\n", function, p->name);
 }
 

@@ -32,6 +32,14 @@ if command -v bash >/dev/null; then
 	is "bash: a type" "$(words gguf-quantize --output-tensor-type IQ4)" "IQ4_NL IQ4_XS"
 	is "bash: a type after =" "$(words gguf-quantize --output-tensor-type = IQ4)" "IQ4_NL IQ4_XS"
 	is "bash: a file" "$(words gguf-quantize -i one)" one.gguf
+	touch 'a blank.gguf'
+	is "bash: a file whose name has a blank is one" "$(bash -c '. ./gguf-quantize.bash; COMP_CWORD=2
+		for o in -i --; do
+			COMP_WORDS=(gguf-quantize $o "a b")
+			_gguf_quantize
+			echo "${#COMPREPLY[@]} $COMPREPLY"
+		done')" "1 a blank.gguf
+1 a blank.gguf"
 	is "bash: a shard" "$(words gguf-split --like one)" one.gguf
 	is "bash: a file behind a key and its type" "$(words gguf-edit --set-file one)" one.gguf
 	is "bash: nothing for a number" "$(words gguf-quantize -j 1)" ""
