@@ -100,7 +100,11 @@ static void zsh(const struct opt *opts, const struct opt_program *p)
 		snprintf(form, sizeof form, "--%s", o->name ? o->name : "");
 		if (o->name) zsh_form(form, o, "=");
 	}
-	printf(" \\\n\t'*:file:_files'\n");
+	if (strstr(p->synopsis, "RECIPE")) {
+		printf(" \\\n\t'*:file or recipe:{_files; compadd -- ");
+		print_recipes();
+		printf("}'\n");
+	} else printf(" \\\n\t'*:file:_files'\n");
 }
 
 /* ---- fish: a line for each option ---- */

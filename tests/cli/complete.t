@@ -48,6 +48,8 @@ if command -v bash >/dev/null; then
 	is "bash: an operand is a file or a recipe" "$(words gguf-quantize IQ4)" "IQ4_NL IQ4_XS"
 	is "bash: an operand that is a file" "$(words gguf-info tw)" two.txt
 else skip "bash completions" "no bash here"; fi
+is "zsh: an operand is a file or a recipe" "$(grep -l "'\*:file.*:{_files; compadd -- .* IQ4_XS .*}'" ./*.zsh | sort |
+	tr '\n' ' ')" "./gguf-plan.zsh ./gguf-quantize.zsh "
 is "zsh: a colon in the name of an argument does not end it" "$(sed -n "s/.*--set.*]//p" gguf-edit.zsh)" \
 	":KEY=TYPE\\:VALUE:' \\
 :KEY=TYPE\\:FILE:_files' \\"
