@@ -133,6 +133,12 @@ static bool is_shard_beside(const char *a, const char *b)
 	return n > TAIL && strlen(b) == n && !strncmp(a, b, n - TAIL)
 		&& !strcmp(a + n - TAIL + NUMBER, b + n - TAIL + NUMBER);
 }
+/* Is it the folder of a Hugging Face checkpoint, which a program that reads GGUF was given? */
+static bool is_checkpoint(const char *folder)
+{
+	char path[4096];
+	return snprintf(path, sizeof path, "%s/config.json", folder) < (int)sizeof path && !access(path, F_OK);
+}
 void msg_error(const char *file, const struct ggu_error *err)
 {
 	const char *name = msg_name(file), *inner = err->file, *what = err->what;
@@ -148,8 +154,9 @@ void msg_error(const char *file, const struct ggu_error *err)
 	if (strstr(err->what, reason)) reason = "";
 	/* if a file cannot be opened or written, the system's message says everything */
 	if (*reason && (!strcmp(what, "open") || !strcmp(what, "write"))) { what = reason; reason = ""; }
-	msg_say("%s%s%s: %s%s%s%s%s%s", name, *inner ? ": " : "", inner, at, err->where, *err->where ? ": " : "",
-		what, *reason ? ": " : "", reason);
+	msg_say("%s%s%s: %s%s%s%s%s%s%s", name, *inner ? ": " : "", inner, at, err->where, *err->where ? ": " : "",
+		what, *reason ? ": " : "", reason, err->sys_errno == EISDIR && is_checkpoint(name) ?
+		"; gguf-convert makes a GGUF file of a checkpoint" : "");
 }
 
 void msg_die_error(const char *file, const struct ggu_error *err)

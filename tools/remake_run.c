@@ -127,7 +127,7 @@ struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct 
 	struct known known;
 	struct remake re = with_matrix(run, &known);
 	struct names missing = { 0, NULL };
-	bool *lacks = msg_need(calloc(re.n + 1, sizeof *lacks));
+	bool *lacks = msg_need(calloc(re.n + 1, sizeof *lacks)), output = false;
 	struct ggu_writer *w;
 	struct ggu_error err;
 	enum ggu_status s;
@@ -136,10 +136,14 @@ struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct 
 		msg_die("%s: %s has %s: is it from another model?", run->imatrix_name, err.where, err.what);
 	if (s == GGU_ERR_MISSING) msg_die("%s: has no data for %s, which %s", run->imatrix_name, err.where, err.what);
 	if (s != GGU_OK) msg_die_error(run->name, &err);
-	for (size_t i = 0; i < re.n; i++) if (lacks[i]) note(&missing, re.t[i]->name);
+	for (size_t i = 0; i < re.n; i++) {
+		if (lacks[i]) note(&missing, re.t[i]->name);
+		output |= lacks[i] && !strcmp(re.t[i]->name, "output.weight");
+	}
 	if (missing.n)
-		msg_warn("%s: has no data for these tensors (%zu), whose columns are weighted equally: %s%s",
-			run->imatrix_name, missing.n, missing.text, more(&missing));
+		msg_warn("%s: has no data for these tensors (%zu), whose columns are weighted equally: %s%s%s",
+			run->imatrix_name, missing.n, missing.text, more(&missing),
+			output ? " (gguf-imatrix --process-output collects for output.weight)" : "");
 	free(missing.text);
 	free(lacks);
 	if (remake_writer(&re, meta, &w, &err) != GGU_OK) msg_die_error(run->name, &err);

@@ -144,6 +144,9 @@ is "an unknown GGUF_CPU" "$(GGUF_CPU=z80 run gguf-info m.gguf)" 2
 # messages
 is "a missing file" "$(run gguf-info nowhere.gguf)" 2
 ok "... is named with the reason" grep -q '^gguf-info: nowhere.gguf: .*No such file' err
+mkdir folder && echo '{}' >folder/config.json
+is "a checkpoint in place of a GGUF file" "$(gguf-info folder 2>&1)" \
+	"gguf-info: folder: Is a directory; gguf-convert makes a GGUF file of a checkpoint"
 head -c 900 m.gguf >cut.gguf
 is "a cut file" "$(run gguf-info cut.gguf)" 2
 ok "... names the byte" grep -q '^gguf-info: cut.gguf: byte [0-9]*: ' err

@@ -238,8 +238,9 @@ im() { "$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 "
 im blk.0.attn_q.weight 256
 ok "with one" $q -q -i im.gguf -o b.gguf IQ2_XS small.gguf
 ok "pure with one, embedding and output left out of it" $q -q -i im.gguf --pure -o b.gguf IQ1_S small.gguf
-ok "it says what the matrix lacks" sh -c \
-	"$q -i im.gguf -o b.gguf Q4_K_M small.gguf 2>&1 | grep -q 'no data for these tensors (1), .*: output.weight'"
+is "it says what the matrix lacks, and how to have it" "$($q -i im.gguf -o b.gguf Q4_K_M small.gguf 2>&1)" \
+	"gguf-quantize: im.gguf: has no data for these tensors (1), whose columns are weighted equally:\
+ output.weight (gguf-imatrix --process-output collects for output.weight)"
 mkfifo im.pipe
 cat im.gguf >im.pipe &
 $q -q -i im.pipe -o b.gguf IQ2_XS small.gguf
