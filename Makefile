@@ -31,6 +31,10 @@ ALL_CFLAGS = -std=c11 -Wno-psabi -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -fvisibili
   $(CFLAGS) -ffp-contract=off -fno-math-errno -fPIC -pthread $(PKG_CFLAGS)
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
+# said here, as the compiler's messages would not lead to it
+ifeq ($(PKG_LIBS),)
+$(warning $(PKG_CONFIG) does not find all of $(PKGS): `sh scripts/deps` installs them on Debian)
+endif
 LDLIBS += $(PKG_LIBS) -lm -pthread
 ARCH := $(shell $(CC) -dumpmachine | sed 's/-.*//')
 

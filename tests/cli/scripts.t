@@ -5,6 +5,8 @@
 . "$(dirname "$0")/../lib/tap.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 is "make says nothing of its own" "$(make -C "$SRC" -s help 2>&1 >"$TMP/help")" ""
+ok "... unless a library is missing" sh -c 'make -C "$1" -s help PKG_CONFIG=false 2>&1 >/dev/null |
+	grep -q "false does not find all of jansson .*scripts/deps"' - "$SRC"
 make -C "$SRC" -s -p -n help | sed -n 's/^\.PHONY: *//p' | tr ' ' '\n' >"$TMP/phony"
 is "a file by the name of a target of make help is none of it" \
 	"$(sed 's/ .*//' "$TMP/help" | grep -vxFf "$TMP/phony")" ""
