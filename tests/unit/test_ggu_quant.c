@@ -70,6 +70,34 @@ static void threads_may_begin_together(void **state)
 	}
 }
 
+static void *encode_every_type(void *effort)
+{
+	static unsigned char to[4*ROWS*COLS];
+	const int e = *(int *)effort;
+
+	for (uint32_t id = 0; id < ggu_type_end(); id++)
+		if (ggu_can_encode(id) && ggu_encode(id, x, importance, ROWS, COLS, e, to, NULL)) return NULL;
+	return effort;
+}
+/* A sanitizer's frames are larger. */
+static void encodes_with_the_stack_that_the_header_says(void **state)
+{
+	pthread_attr_t a;
+	pthread_t thread;
+	void *got;
+
+	(void)state;
+	if (getenv("SANITIZED")) skip();
+	assert_int_equal(pthread_attr_init(&a), 0);
+	assert_int_equal(pthread_attr_setstacksize(&a, 256 << 10), 0);
+	for (int effort = 1; effort <= 9; effort += 4) {
+		assert_int_equal(pthread_create(&thread, &a, encode_every_type, &effort), 0);
+		assert_int_equal(pthread_join(thread, &got), 0);
+		assert_ptr_equal(got, &effort);
+	}
+	pthread_attr_destroy(&a);
+}
+
 static void refuses_rows(void **state)
 {
 	struct ggu_error e;
@@ -267,7 +295,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_may_begin_together),
-		cmocka_unit_test(rows_are_those_of_quant), cmocka_unit_test(refuses_rows),
+		cmocka_unit_test(rows_are_those_of_quant),
+		cmocka_unit_test(encodes_with_the_stack_that_the_header_says), cmocka_unit_test(refuses_rows),
 		cmocka_unit_test(can_decode_and_encode_what_the_header_says),
 		cmocka_unit_test(types_and_recipes_are_found_in_any_case_in_turkish_too),
 		cmocka_unit_test(quantizes_a_model), cmocka_unit_test(refuses_a_header_that_is_cut),
