@@ -27,7 +27,7 @@ same "-j 1" b.gguf e.gguf
 if GGUF_CPU=avx2 gguf-info --version >/dev/null 2>&1; then
 	GGUF_CPU=avx2 $q $least --calibrate "$text" -o b.gguf Q4_K_S two.gguf
 	same "with avx2" b.gguf e.gguf
-fi
+else skip "with avx2" "this CPU has no avx2"; fi
 $q $least --calibrate - -o b.gguf Q4_K_S two.gguf <"$text"
 is "from standard input" "$(gguf-cat b.gguf blk.1.ffn_down.weight | cksum)" \
 	"$(gguf-cat e.gguf blk.1.ffn_down.weight | cksum)"

@@ -210,7 +210,7 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 	is "... and a disk without room for all of them: found out at once" "$(LD_PRELOAD=$BUILD/tests/fault.so \
 		FAULT=fallocate:1:ENOSPC gguf-perplexity -q -m m.gguf --chunks 1 --save-logits none text 2>&1)" \
 		"gguf-perplexity: none: needs 2.00 MiB: No space left on device"
-fi
+else skip "... and a disk without room for all of them" "no preloading here"; fi
 not_ok "... onto standard output" 2 gguf-perplexity -q -m m.gguf --chunks 1 --save-logits - text
 not_ok "... onto the model" 2 gguf-perplexity -q -m onto.gguf --chunks 1 --save-logits onto.gguf text
 not_ok "... onto the base" 2 gguf-perplexity -q -m m.gguf --base onto.gguf --chunks 1 --save-logits onto.gguf text

@@ -74,7 +74,7 @@ for cpu in c avx2; do
 	if GGUF_CPU=$cpu gguf-info --version >/dev/null 2>&1; then
 		GGUF_CPU=$cpu $q -q -i c.gguf Q4_K_M m.gguf >b.gguf
 		same "with $cpu" b.gguf a.gguf
-	fi
+	else skip "with $cpu" "this CPU has no $cpu"; fi
 done
 cat m.gguf | $q -q -i c.gguf Q4_K_M >b.gguf
 same "through pipes" b.gguf a.gguf
