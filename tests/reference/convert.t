@@ -18,6 +18,7 @@ for d in llama llama-dynamic-yarn llama-linear-bias llama-rope-parameters llama3
 	gpt_neox|mpt) extra=general.file_type ;;
 	mamba) extra="~ssm_a" ;;         # see below
 	esac
+	ok "$d has a reference" test -f "$ARCH/$d/expected/gguf.json"
 	for t in auto f16 q8_0; do
 		# f16 is left out where it is what auto picks
 		grep -q "\"$t\": *[{\"]" "$ARCH/$d/expected/gguf.json" || continue

@@ -57,11 +57,13 @@ for d in llama-linear-bias mixtral qwen2_moe deepseek_v2 gpt_oss gpt_oss-mxfp4 m
 		[ "$s" = 2 ] && grep -q -F "$base" "$TMP/.out" && continue
 		echo "$tensor" | grep -E -q "$EITHER" || echo "$tensor: exit $s: $(head -1 "$TMP/.out")" >>"$TMP/passed"
 	done <"$TMP/variants"
+	[ -s "$TMP/variants" ] || echo "none was made" >"$TMP/passed"
 	is "$d: each of $(wc -l <"$TMP/variants") wrong shapes is refused by name" "$(cat "$TMP/passed")" ""
 done
 
 # config.json with fewer layers is no reason to leave one out
-cp -r "$ARCH/deepseek_v2" "$TMP/less"
+mkdir "$TMP/less"
+cp -r "$ARCH/deepseek_v2/." "$TMP/less"           # and not a link to the folder, in which this would write
 jq '.num_hidden_layers = 1' "$ARCH/deepseek_v2/config.json" >"$TMP/config.json"
 chmod -R u+w "$TMP/less"
 mv "$TMP/config.json" "$TMP/less"
