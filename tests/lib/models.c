@@ -14,6 +14,7 @@
 #include "../../libgguf/pool.h"
 #include "../../quant/quant.h"
 #include "models.h"
+#include "scratch.h"
 
 static uint64_t seed = 1;
 static float drawn(float around)
@@ -67,8 +68,8 @@ static void put_tensors(struct ggu_writer *w, const struct kind *k, uint32_t typ
 
 struct model *make_model(const struct kind *k, uint32_t type, int threads)
 {
-	char path[] = "/tmp/test_state.XXXXXX", described[] = "/tmp/test_state.XXXXXX";
-	int fd = mkstemp(path);
+	char path[SCRATCH_PATH], described[SCRATCH_PATH];
+	int fd = scratch_file(path);
 	struct ggu_meta *meta = ggu_meta_new();
 	struct model_options o = { .pool = ggu_pool_new(threads) };
 	struct ggu_writer *w;
@@ -84,7 +85,7 @@ struct model *make_model(const struct kind *k, uint32_t type, int threads)
 	assert_int_equal(ggu_writer_end(w, NULL), GGU_OK);
 	close(fd);
 	if (k->description) {
-		fd = mkstemp(described);
+		fd = scratch_file(described);
 		assert_true(fd >= 0);
 		assert_int_equal(write(fd, k->description, strlen(k->description)), strlen(k->description));
 		close(fd);

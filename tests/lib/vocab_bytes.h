@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT
- * vocab_bytes.h - the vocabulary of a folder with one file, for tests. The including file makes `dir` with mkdtemp and
- * removes it at the end. */
+ * vocab_bytes.h - the vocabulary of a folder with one file, for tests. The including file makes `dir` with
+ * scratch_folder and removes it at the end. */
 #ifndef TESTS_VOCAB_BYTES_H
 #define TESTS_VOCAB_BYTES_H
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "../../model/vocab/vocab.h"
+#include "scratch.h"
 
 /* how a tokenizer.json says that its characters stand for bytes */
 #define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true}," \
 	"\"decoder\":{\"type\":\"ByteLevel\"}"
 
-static char dir[] = "/tmp/gguf-test-vocab.XXXXXX";
+static char dir[SCRATCH_PATH];
 
 static inline enum ggu_status load_bytes(struct vocab **v, const char *name, const void *p, size_t n,
 	struct ggu_error *err)
 {
 	struct vocab_hints h = { .n_vocab = -1 };
-	char path[64];
+	char path[SCRATCH_FILE];
 	enum ggu_status s;
 	FILE *f;
 	snprintf(path, sizeof path, "%s/%s", dir, name);

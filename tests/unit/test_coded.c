@@ -11,13 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 #include "../../convert/coded.h"
+#include "../lib/scratch.h"
 
-static char dir[] = "/tmp/test_coded.XXXXXX";
+static char dir[SCRATCH_PATH];
 enum { MOST = 400 };
 /* Codes are bytes 0, 1, 2, ..., scales 1, 2, 3, ... */
 static void write_folder(const char *shape, int n, const char *scale_shape, int n_scales)
 {
-	char path[64], head[400];
+	char path[SCRATCH_FILE], head[400];
 	const int len = snprintf(head, sizeof head,
 		"{\"t\": {\"dtype\": \"I8\", \"shape\": [%s], \"data_offsets\": [0, %d]}, "
 		"\"t_scale_inv\": {\"dtype\": \"F32\", \"shape\": [%s], \"data_offsets\": [%d, %d]}}",
@@ -119,10 +120,10 @@ static void other_shapes_are_refused(void **state)
 		checkpoint_close(open_folder(plain, GGU_ERR_FORMAT));
 	}
 }
-static int make_folder(void **state) { (void)state; return !mkdtemp(dir); }
+static int make_folder(void **state) { (void)state; return !scratch_folder(dir); }
 static int remove_folder(void **state)
 {
-	char path[64];
+	char path[SCRATCH_FILE];
 	(void)state;
 	snprintf(path, sizeof path, "%s/model.safetensors", dir);
 	return unlink(path) || rmdir(dir);

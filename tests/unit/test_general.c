@@ -10,8 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "../../convert/general.h"
+#include "../lib/scratch.h"
 
-static char dir[] = "/tmp/test_general.XXXXXX";
+static char dir[SCRATCH_PATH];
 static const struct arch arch = { .name = "llama", .file = "llama.yaml" };
 
 static struct ggu_meta *meta_of(const char *card, const char *config, const char *name, struct ggu_error *card_error)
@@ -19,7 +20,7 @@ static struct ggu_meta *meta_of(const char *card, const char *config, const char
 	struct config c = { .arch = &arch, .i = -1, .x = -1 };
 	struct ggu_meta *m = ggu_meta_new();
 	struct ggu_error err;
-	char path[64];
+	char path[SCRATCH_FILE];
 	FILE *f;
 	snprintf(path, sizeof path, "%s/README.md", dir);
 	f = fopen(path, "wb");
@@ -138,7 +139,7 @@ int main(void)
 		cmocka_unit_test(names_without_a_card), cmocka_unit_test(leaves_out_a_broken_card),
 		cmocka_unit_test(labels_sizes) };
 	int bad;
-	if (!mkdtemp(dir)) return 2;
+	if (!scratch_folder(dir)) return 2;
 	bad = cmocka_run_group_tests_name("general", tests, NULL, NULL);
 	rmdir(dir);
 	return bad;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../../libgguf/ggu.h"
+#include "../lib/scratch.h"
 
 /* A file made by hand, in either byte order. */
 struct bytes { unsigned char p[4096]; size_t n; bool big; };
@@ -182,14 +183,14 @@ static void metadata_is_edited(void **state)
 	ggu_meta_free(copy);
 }
 
-static char dir[] = "/tmp/test_gguf_forms.XXXXXX";
+static char dir[SCRATCH_PATH];
 
 /* Shard `no` of 3, with tensor "t<no>" of one f32. */
 static void write_shard(unsigned no)
 {
 	struct ggu_meta *m = ggu_meta_new();
 	struct ggu_writer *w;
-	char path[128], name[8];
+	char path[SCRATCH_FILE], name[8];
 	float v = (float)no;
 	int fd;
 
@@ -214,11 +215,11 @@ static void write_shard(unsigned no)
 
 static void shards_are_one_file(void **state)
 {
-	char path[128];
+	char path[SCRATCH_FILE];
 	struct ggu_file *f;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
+	assert_true(scratch_folder(dir));
 	for (unsigned i = 0; i < 3; i++)
 		write_shard(i);
 	for (unsigned named = 1; named <= 3; named++) {         /* whichever is named */

@@ -11,8 +11,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "../../libgguf/pool.h"
+#include "../lib/scratch.h"
 
-static char path[] = "/tmp/ggu-hold-XXXXXX";
+static char path[SCRATCH_PATH];
 static struct ggu_memory file;
 static const struct { const char *name; uint64_t ne[2]; uint32_t type; } tensors[] = {
 	{ "a", { 32, 1000 }, GGU_TYPE_Q8_0 }, { "b", { 3, 1 }, GGU_TYPE_F32 }, { "c", { 256, 7 }, GGU_TYPE_Q6_K },
@@ -26,7 +27,7 @@ static int make(void **state)
 	struct ggu_writer *w;
 	struct ggu_sink sink = ggu_sink_memory(&file);
 	struct ggu_error err;
-	int fd = mkstemp(path);
+	int fd = scratch_file(path);
 	uint32_t r = 1;
 	(void)state;
 	assert_int_equal(ggu_writer_new(&w, m, &err), GGU_OK);

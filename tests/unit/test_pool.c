@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "../../libgguf/pool.h"
+#include "../lib/scratch.h"
 
 static const enum ggu_take takes[] = { GGU_TAKE_ANY, GGU_TAKE_OWN, GGU_TAKE_NEAR };
 
@@ -130,8 +131,7 @@ static void phases_without_tasks_are_passed_over(void **state)
 static void make_tree(char *dir, const char *const (*file)[2])
 {
 	char path[512];
-	strcpy(dir, "/tmp/ggu-sys-XXXXXX");
-	assert_non_null(mkdtemp(dir));
+	assert_true(scratch_folder(dir));
 	for (; (*file)[0]; file++) {
 		FILE *f;
 		snprintf(path, sizeof path, "%s/devices/system/%s", dir, (*file)[0]);
@@ -148,7 +148,7 @@ static void make_tree(char *dir, const char *const (*file)[2])
 }
 static void remove_tree(const char *dir)
 {
-	char command[64];
+	char command[SCRATCH_FILE];
 	snprintf(command, sizeof command, "rm -r '%s'", dir);
 	assert_int_equal(system(command), 0);
 }
@@ -176,7 +176,7 @@ static const char *const fast_and_slow[][2] = {
 
 static void assert_order(const char *const (*tree)[2], const int (*expect)[3], int n)
 {
-	char dir[32];
+	char dir[SCRATCH_PATH];
 	struct ggu_cpu list[16];
 	make_tree(dir, tree);
 	assert_int_equal(ggu_cpus(list, 16, dir), n);
@@ -212,7 +212,7 @@ static void quotas_of_all_groups_count(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof rows/sizeof *rows; i++) {
-		char dir[32], root[64], file[3][96];
+		char dir[SCRATCH_PATH], root[SCRATCH_FILE], file[3][SCRATCH_FILE + 64];
 		const char *const tree[][2] = {
 			{ "proc/self/cgroup", rows[i].groups }, { file[0], "250000 100000\n" },
 			{ file[1], "150000\n" }, { file[2], "100000\n" }, { NULL, NULL }
@@ -256,7 +256,7 @@ static void note(void *ctx, size_t task, int worker)
 }
 static struct ggu_pool *on_two_sockets(int threads)
 {
-	char dir[32];
+	char dir[SCRATCH_PATH];
 	struct ggu_cpu list[8];
 	make_tree(dir, two_sockets);
 	struct ggu_pool_options o = { threads, list, ggu_cpus(list, 8, dir), false };

@@ -165,7 +165,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(round_trips), cmocka_unit_test(spm_round_trips) };
 	int bad;
-	if (!mkdtemp(dir)) return 1;
+	if (!scratch_folder(dir)) return 1;
 	printf("# seed %u\n", (unsigned)seed);
 	bad = cmocka_run_group_tests(tests, NULL, NULL);
 	rmdir(dir);

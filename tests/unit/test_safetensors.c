@@ -11,12 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 #include "../../convert/checkpoint.h"
+#include "../lib/scratch.h"
 
-static char dir[] = "/tmp/test_safetensors.XXXXXX";
+static char dir[SCRATCH_PATH];
 
 static void put(const char *name, const void *head, size_t n, size_t data_bytes, uint64_t say)
 {
-	char path[256];
+	char path[SCRATCH_FILE];
 	FILE *f;
 	snprintf(path, sizeof path, "%s/%s", dir, name);
 	f = fopen(path, "wb");
@@ -28,7 +29,7 @@ static void put(const char *name, const void *head, size_t n, size_t data_bytes,
 }
 static void drop(const char *name)
 {
-	char path[256];
+	char path[SCRATCH_FILE];
 	snprintf(path, sizeof path, "%s/%s", dir, name);
 	unlink(path);
 }
@@ -171,7 +172,7 @@ int main(void)
 			cmocka_unit_test(reads_tensors), cmocka_unit_test(reads_shards),
 	};
 	int bad;
-	if (!mkdtemp(dir)) return 2;
+	if (!scratch_folder(dir)) return 2;
 	bad = cmocka_run_group_tests_name("safetensors", tests, NULL, NULL);
 	rmdir(dir);
 	return bad;

@@ -13,15 +13,15 @@
 #include <cmocka.h>
 #include "../../tools/msg.h"
 #include "../../tools/sandbox.h"
+#include "../lib/scratch.h"
 
-static char in[] = "/tmp/test_sandbox_in.XXXXXX", out[] = "/tmp/test_sandbox_out.XXXXXX",
-	to[] = "/tmp/test_sandbox_to.XXXXXX";
-static char in_file[64], out_file[64], new_file[64];
+static char in[SCRATCH_PATH], out[SCRATCH_PATH], to[SCRATCH_PATH];
+static char in_file[SCRATCH_FILE], out_file[SCRATCH_FILE], new_file[SCRATCH_FILE];
 
 static int setup(void **state)
 {
 	(void)state;
-	if (!mkdtemp(in) || !mkdtemp(out) || !mkdtemp(to)) return -1;
+	if (!scratch_folder(in) || !scratch_folder(out) || !scratch_folder(to)) return -1;
 	snprintf(in_file, sizeof in_file, "%s/a", in);
 	snprintf(out_file, sizeof out_file, "%s/b", out);
 	snprintf(new_file, sizeof new_file, "%s/c", in);
@@ -71,7 +71,7 @@ static int off(void)
 /* Two outputs, one of them a link to a file in another folder that does not exist yet. */
 static int outputs(void)
 {
-	char link[64], file[64], third[64];
+	char link[SCRATCH_FILE], file[SCRATCH_FILE], third[SCRATCH_FILE];
 	int ok = 0;
 	snprintf(link, sizeof link, "%s/link", out);
 	snprintf(file, sizeof file, "%s/file", to);
@@ -89,7 +89,9 @@ static int outputs(void)
 /* The kernel lets a process restrict itself sixteen times. What is tested is the message with -v when it refuses. */
 static int too_often(void)
 {
-	FILE *t = tmpfile();
+	char name[SCRATCH_PATH];
+	FILE *t = fdopen(scratch_file(name), "w+");
+	unlink(name);
 	char text[100] = "";
 	msg_program = "test";
 	msg_verbose = true;
@@ -100,7 +102,7 @@ static int too_often(void)
 
 static void several_outputs_are_open(void **state)
 {
-	char link[64];
+	char link[SCRATCH_FILE];
 	int got = in_child(outputs);
 	(void)state;
 	snprintf(link, sizeof link, "%s/link", out);

@@ -536,7 +536,7 @@ int main(void)
 		cmocka_unit_test(letters_of_deepseek_llm), cmocka_unit_test(unknown_token_by_its_text),
 	};
 	int bad;
-	if (!mkdtemp(dir)) return 1;
+	if (!scratch_folder(dir)) return 1;
 	bad = cmocka_run_group_tests(tests, NULL, NULL);
 	rmdir(dir);
 	return bad;

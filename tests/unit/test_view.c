@@ -10,12 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 #include "../../convert/view.h"
+#include "../lib/scratch.h"
 
 /* One tensor of 16-bit numbers 0, 1, 2, ... with the shape asked for. */
-static char dir[] = "/tmp/test_view.XXXXXX";
+static char dir[SCRATCH_PATH];
 static struct checkpoint *open_shape(const char *shape, int n)
 {
-	char path[64], head[200];
+	char path[SCRATCH_FILE], head[200];
 	struct checkpoint *c = NULL;
 	struct ggu_error err;
 	FILE *f;
@@ -187,7 +188,7 @@ int main(void)
 		cmocka_unit_test(splits_fused_heads), cmocka_unit_test(reads_any_strides),
 		cmocka_unit_test(says_what_is_wrong) };
 	int bad;
-	if (!mkdtemp(dir)) return 2;
+	if (!scratch_folder(dir)) return 2;
 	bad = cmocka_run_group_tests_name("view", tests, NULL, NULL);
 	rmdir(dir);
 	return bad;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "../../model/arch/arch.h"
+#include "../lib/scratch.h"
 
 static void reads_a_tree(void **state)
 {
@@ -151,11 +152,11 @@ static void knows_the_built_in_architectures(void **state)
 
 static void a_file_replaces_a_built_in_one(void **state)
 {
-	char path[] = "/tmp/test-arch.XXXXXX";
+	char path[SCRATCH_PATH];
 	static const char good[] = "schema: 1\narch: llama\nclasses: {MyForCausalLM: {}}\n", old[] = "schema: 9\n";
 	struct arch_set *s;
 	struct ggu_error err;
-	int fd = mkstemp(path);
+	int fd = scratch_file(path);
 	size_t n;
 	(void)state;
 	assert_int_equal(write(fd, good, strlen(good)), strlen(good));
