@@ -86,6 +86,30 @@ gguf-quantize -q -i im.gguf --plan p m.gguf >a.gguf
 gguf-convert -q "$DATA/wiki-7m" | gguf-quantize -q -i im.gguf --plan p >b.gguf
 same "a plan in a pipe of three" a.gguf b.gguf
 
+# the error of a line is that of what gguf-quantize makes; the matrix has no importances of c
+"$mk" a.weight:f32:256x200 b.weight:f16:512x64 c.weight:f32:64x32 >three.gguf
+"$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 a.weight.in_sum2:f32:256:square \
+	a.weight.counts:f32:1:one b.weight.in_sum2:f32:512:square b.weight.counts:f32:1:one >three.imatrix
+floats() { gguf-cat --decode "$@" | od -A n -v -w4 -t f4; }
+for with in '' '-i three.imatrix'; do
+	# shellcheck disable=SC2086
+	{
+	gguf-plan $with --bpw 5.2 --types q4_0,q5_1,q6_K,q8_0 -o p three.gguf
+	gguf-quantize -q --effort 3 $with --plan p -o b.gguf three.gguf
+	}
+	for t in a:256 b:512 c:64; do
+		floats three.gguf ${t%:*}.weight >x
+		floats b.gguf ${t%:*}.weight | paste x - >both
+		yes 1 | head -n "${t#*:}" >importance
+		case $with$t in -*[ab]:*) floats three.imatrix ${t%:*}.weight.in_sum2 >importance ;; esac
+		awk 'NR == FNR { weight[columns++] = $1; next }
+			{ w = weight[(FNR - 1)%columns]; error += w*($1 - $2)^2; norm += w*$1^2 }
+			END { printf "%.4g\n", sqrt(error/norm) }' importance both
+	done >want
+	is "the error is that of what gguf-quantize makes${with:+, weighted by importance}" \
+		"$(sed -n 's/.*error: \(.*\)}/\1/p' p)" "$(cat want)"
+done
+
 # a plan of a size diverges less than any recipe of that size or less
 head -c 5000 "$DATA/prose/evaluation.txt" >evaluation.txt
 kld() { gguf-perplexity -q -m "$1" --base m.gguf --ctx 128 evaluation.txt | sed -n 's/^kld \([0-9.]*\).*/\1/p'; }

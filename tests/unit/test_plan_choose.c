@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../../tools/plan_choose.h"
@@ -109,11 +110,45 @@ static void an_embedding_counts_as_output_only_without_an_output_matrix(void **s
 	assert_true(alone > beside);
 }
 
+/* A matrix weighs in proportion to the energy of the last one of its part of the layer, 3 times the other's here for
+ * attention and 5 times for the feed-forward. A role weighs what its factor says, however many layers there are: 1 for
+ * ffn_down, half of that for attn_v. */
+static void energy_divides_the_weight_of_a_role_among_layers(void **state)
+{
+	static const char *const name[] = { "attn_v", "attn_output", "ffn_up", "ffn_down" };
+	struct plan_option option[8][2] = { { { 0 } } };
+	struct ggu_tensor t[8] = { { 0 } };
+	struct plan_tensor list[8];
+	char full[8][32];
+	(void)state;
+	for (size_t i = 0; i < 8; i++) {
+		snprintf(full[i], sizeof *full, "blk.%zu.%s.weight", 1 + i/4*9, name[i % 4]);
+		t[i].name = full[i];
+		option[i][1].energy = i % 4 == 1 ? (i < 4 ? 20 : 60) : i % 4 == 3 ? (i < 4 ? 50 : 10) : 1000;
+		list[i] = (struct plan_tensor){ .t = t + i, .option = option[i], .n = 2 };
+	}
+	plan_weigh(list, 8, true);
+	for (size_t i = 0; i < 4; i++) {
+		double first = list[i].weight, second = list[i + 4].weight;
+		double ratio = i < 2 ? 1./3 : 5;
+		assert_true(fabs(first/second/ratio - 1) < 1e-12);
+	}
+	assert_true(fabs(list[3].weight + list[7].weight - 1) < 1e-12);
+	assert_true(fabs(list[0].weight + list[4].weight - 0.5) < 1e-12);
+	plan_weigh(list, 8, false);
+	for (size_t i = 0; i < 4; i++) assert_true(list[i].weight == list[i + 4].weight);
+	assert_true(list[3].weight + list[7].weight == 1);
+	list[3].n = list[7].n = 1;      /* of a fixed type: there is no energy to divide by */
+	plan_weigh(list, 8, true);
+	assert_true(list[2].weight == list[6].weight);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_combination_is_better), cmocka_unit_test(sizes_that_must_be_rounded_cost_little),
 		cmocka_unit_test(an_embedding_counts_as_output_only_without_an_output_matrix),
+		cmocka_unit_test(energy_divides_the_weight_of_a_role_among_layers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
