@@ -338,8 +338,10 @@ ok "... in the order of their classes" \
 cat "$DATA"/prose/*.txt "$DATA"/prose/*.txt "$DATA"/prose/*.txt "$DATA"/prose/*.txt >"$TMP/4"
 for _ in 1 2 3; do cat "$TMP/4" "$TMP/4" >"$TMP/8"; mv "$TMP/8" "$TMP/4"; done
 kib=$(($(wc -c <"$TMP/4")/1024))
-ok "$kib KiB of text in 16 times the memory" \
+if [ -n "${SANITIZED:-}" ]; then skip "$kib KiB of text in 16 times the memory" "a sanitizer maps terabytes"
+else ok "$kib KiB of text in 16 times the memory" \
 	sh -c "ulimit -v $((40000 + 16*kib)); gguf-tokenize -m '$M' --no-sandbox '$TMP/4' >'$TMP/ids'"
+fi
 
 # ids NAME JSON TEXTS WANTED: those that a tokenizer.json makes, from the folder and from a GGUF of it
 ids()

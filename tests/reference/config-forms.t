@@ -84,19 +84,33 @@ alike deepseek_v3 "the factor of the experts left out" 'del(.routed_scaling_fact
 alike ernie4_5_moe "the first layer with experts and the number for every token left out" \
 	'del(.moe_layer_start_index, .moe_num_shared_experts)'
 alike granitemoehybrid "no word of positions" 'del(.position_embedding_type)'
-# left_out NAME KEY VALUE...: without a key, what comes of it is what VALUE makes of it, a file or a message
+# left_out NAME KEY VALUE...: without a key, what comes of it is what VALUE makes of it, a file or a message; so are the
+# metadata alone, for which no tensor need fit, and they are not those of twice the number
+with=.                  # what other keys have to be for that
+made()
+{
+	rm -f "$TMP/file"
+	gguf-convert -q "$@" -o "$TMP/file" "$TMP/m" >"$TMP/out" 2>&1
+	cat "$TMP/file" "$TMP/out" 2>/dev/null
+}
 left_out()
 {
 	name=$1
 	shift
 	while [ $# -gt 1 ]; do
-		rm -f "$TMP/want" "$TMP/got"
-		given "$name" ".$1 = $2"
-		gguf-convert -q -o "$TMP/want" "$TMP/m" >"$TMP/want.out" 2>&1
-		given "$name" "del(.$1)"
-		gguf-convert -q -o "$TMP/got" "$TMP/m" >"$TMP/got.out" 2>&1
-		same "$name: $1 left out is $2" "$TMP/got.out" "$TMP/want.out"
-		if [ -f "$TMP/want" ]; then same "... in the file" "$TMP/got" "$TMP/want"; fi
+		given "$name" "$with | .$1 = $2"
+		made >"$TMP/want"
+		made --vocab-only >"$TMP/want.metadata"
+		given "$name" "$with | del(.$1)"
+		made >"$TMP/got"
+		made --vocab-only >"$TMP/got.metadata"
+		same "$name: $1 left out is $2" "$TMP/got" "$TMP/want"
+		same "... in the metadata" "$TMP/got.metadata" "$TMP/want.metadata"
+		case $2 in *[!0-9]*) ;; *)
+			given "$name" "$with | .$1 = 2*$2"
+			made --vocab-only >"$TMP/more"
+			not_ok "... and not twice that" 1 cmp -s "$TMP/got.metadata" "$TMP/more" ;;
+		esac
 		shift 2
 	done
 }
@@ -109,8 +123,12 @@ left_out deepseek_v3 max_position_embeddings 4096 num_experts_per_tok 8 n_routed
 left_out dots1 max_position_embeddings 2048 num_key_value_heads 32
 left_out ernie4_5 num_key_value_heads 2
 left_out ernie4_5_moe moe_k 6 moe_num_experts 64 moe_intermediate_size 1536 num_key_value_heads 4
+with='.mamba_n_heads = 64 | .mamba_d_head = 16'
 left_out falcon_h1 mamba_d_ssm 1024
-left_out granitemoehybrid mamba_d_conv 4 mamba_d_state 256 mamba_n_heads 128 shared_intermediate_size 1024 \
+with='.mamba_d_head = 1'
+left_out granitemoehybrid mamba_n_heads 128
+with=.
+left_out granitemoehybrid mamba_d_conv 4 mamba_d_state 256 shared_intermediate_size 1024 \
 	layer_types '["mamba", "mamba"]'
 left_out qwen2_moe num_attention_heads 16 intermediate_size 5632
 left_out stablelm num_key_value_heads 32
