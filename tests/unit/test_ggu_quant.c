@@ -15,6 +15,7 @@
 #include "../../quant/ggu_quant.h"
 #include "../../quant/quant.h"
 #include "../../quant/recipe.h"
+#include "../lib/skip.h"
 
 enum { ROWS = 8, COLS = 512 };
 static float x[ROWS*COLS], importance[COLS];
@@ -79,7 +80,6 @@ static void *encode_every_type(void *effort)
 		if (ggu_can_encode(id) && ggu_encode(id, x, importance, ROWS, COLS, e, to, NULL)) return NULL;
 	return effort;
 }
-/* A sanitizer's frames are larger. */
 static void encodes_with_the_stack_that_the_header_says(void **state)
 {
 	pthread_attr_t a;
@@ -87,7 +87,7 @@ static void encodes_with_the_stack_that_the_header_says(void **state)
 	void *got;
 
 	(void)state;
-	if (getenv("SANITIZED")) skip();
+	if (cannot_run(getenv("SANITIZED"), "a sanitizer's frames are larger")) return;
 	assert_int_equal(pthread_attr_init(&a), 0);
 	assert_int_equal(pthread_attr_setstacksize(&a, 256 << 10), 0);
 	for (int effort = 1; effort <= 9; effort += 4) {

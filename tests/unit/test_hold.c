@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include "../../libgguf/pool.h"
 #include "../lib/scratch.h"
+#include "../lib/skip.h"
 
 static char path[SCRATCH_PATH];
 static struct ggu_memory file;
@@ -168,7 +169,8 @@ static void locks(void **state)
 	struct ggu_file *f;
 	struct rlimit has;
 	(void)state;
-	if (getrlimit(RLIMIT_MEMLOCK, &has) || has.rlim_cur < 2*file.n) skip();
+	if (cannot_run(getrlimit(RLIMIT_MEMLOCK, &has) || has.rlim_cur < 2*file.n, "too little memory may be locked"))
+		return;
 	assert_int_equal(ggu_open(&f, path, &err), GGU_OK);
 	assert_int_equal(ggu_hold(f, GGU_HOLD_COPY | GGU_HOLD_LOCK, NULL, &err), GGU_OK);
 	assert_held(f);
