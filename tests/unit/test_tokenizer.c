@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "../../model/vocab/tokenizer.h"
+#include "../../model/vocab/vocab_impl.h"
 #include "../lib/first_ids.h"
 #include "../lib/vocab_bytes.h"
 
@@ -524,6 +525,21 @@ static void unknown_token_by_its_text(void **state)
 	vocab_free(v);
 }
 
+#define BAR "\xef\xbd\x9c"     /* U+FF5C */
+/* By does_token_look_special of llama.cpp's converter, for an added token that does not say whether it is special. */
+static void words_and_brackets_look_special(void **state)
+{
+	static const char *const special[] = { "<|x|>", "<|>", "<" BAR "x" BAR ">", "<" BAR ">", "<pad>", "<mask>",
+		"<2mass>", "[@BOS@]", "<unused7>" };
+	static const char *const others[] = { "", "<|", "|>", "<|x", "x|>", "<x>", "<" BAR "x|>", "<|x" BAR ">", "pad",
+		"<pad", "[BOS]", "<unused7", "word" };
+	(void)state;
+	for (size_t i = 0; i < sizeof special/sizeof *special; i++)
+		assert_true(vocab_looks_special(special[i], strlen(special[i])));
+	for (size_t i = 0; i < sizeof others/sizeof *others; i++)
+		assert_false(vocab_looks_special(others[i], strlen(others[i])));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -534,6 +550,7 @@ int main(void)
 			cmocka_unit_test(neighbours_of_what_is_no_token_merge),
 		cmocka_unit_test(ends_are_known_by_name),
 		cmocka_unit_test(letters_of_deepseek_llm), cmocka_unit_test(unknown_token_by_its_text),
+		cmocka_unit_test(words_and_brackets_look_special),
 	};
 	int bad;
 	if (!scratch_folder(dir)) return 1;
