@@ -118,9 +118,16 @@ ok "... makes no file" sh -c '! ls never* .never*'
 not_ok "an empty file" 2 gguf-info /dev/null
 not_ok "a folder" 2 gguf-info .
 
-# the estimate of a model that is evaluated is what gguf-run takes
+# the estimate of a model that is evaluated: 6 layers, in which 2 heads have keys and values of 64 numbers
+ok "a model" gguf-convert -q -o w.gguf "$DATA/wiki-7m"
+is "a generated token reads each matrix but the embeddings, and half of the cache" \
+	"$(gguf-info --json --ctx 512 --cache-type-k f32 --cache-type-v f16 w.gguf |
+		jq -c '.estimate | [.macs_per_token, .read_bytes_per_token]')" \
+	"$(gguf-info --json w.gguf |
+		jq -c '.tensors | map(select((.shape | length) == 2 and .name != "token_embd.weight")) |
+		[(map(.shape[0]*.shape[1]) | add), (map(.bytes) | add) + 512/2*6*2*64*(4 + 2)]')"
+# ... and is what gguf-run takes
 if [ -n "${SANITIZED:-}" ]; then skip "memory as predicted" "a sanitizer's memory comes on top"; else
-	ok "a model" gguf-convert -q -o w.gguf "$DATA/wiki-7m"
 	while read -r bytes k v; do
 		head -c "$bytes" "$DATA/prose/evaluation.txt" >prompt
 		ids=$(gguf-tokenize -q -m w.gguf prompt | wc -w)
