@@ -92,6 +92,8 @@ keys=$(echo "$keys_were" | sed 's/block_count=1/block_count=2/')
 make_model $eps=1e-5 llama.nextn_predict_layers=1 blk.1.attn_norm.weight:f32:32 blk.1.nextn.enorm.weight:f32:32
 gguf-logits -q -m h.gguf -o logits2 ids
 same "nor does a layer that predicts tokens further on" logits2 logits
+make_model $eps=1e-5 llama.nextn_predict_layers=1 blk.1.attn_norm.weight:f32:32 $b.nextn.enorm.weight:f32:32
+refused "such a tensor in a layer that is evaluated" "blk.0.nextn.enorm.weight: no layer reads it (llama.yaml)"
 keys=$keys_were
 make_model $eps=1e-5 llama.attention.value_length=8
 refused "values of another width" "attention.value_length: only values as wide"
