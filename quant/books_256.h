@@ -14,7 +14,7 @@
 #include "grids.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
-enum { ROWS = 8 };                      /* side by side, as in digits_256.h */
+enum { ROWS = 8, READS = READS_BOOKS_32 };  /* rows side by side, as in digits_256.h */
 enum { SIGNED = 0 };                    /* bias of codes with signs */
 /* Numbers of words, of types that have them in pieces */
 struct prepared { _Alignas(32) uint16_t k[64]; };

@@ -18,7 +18,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")
-enum { ROWS = 16 };                      /* side by side, as in digits_512.h */
+enum { ROWS = 16, READS = 0 };          /* rows side by side, as in digits_512.h */
 enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
 enum { PLANES = 5 };
 /* Of each order of columns: planes; whether there are scales of 16 columns, and deltas of 32 */

@@ -86,7 +86,7 @@ static void settle(const struct digits_type *type, enum mul_kind kind, const str
 {
 	BOOKS_DIGITS.settle(type, kind, s, sums, n, strip, y);
 }
-const struct digits_table BOOKS_TABLE = { ROWS, settle, {
+const struct digits_table BOOKS_TABLE = { ROWS, READS, settle, {
 	[GGU_TYPE_IQ1_S] = { OF(iq1_s), DIGITS_HALF, 0.125f },
 	[GGU_TYPE_IQ1_M] = { OF(iq1_m), DIGITS_HALF, 0.125f },
 	[GGU_TYPE_IQ2_XXS] = { OF(iq2_xxs), DIGITS_HALF, 0.125f },

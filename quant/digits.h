@@ -40,6 +40,8 @@ enum {
  *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
  *   PAIRS     0 2 4 6    1 3 5 7    8 10 12 14  9 11 13 15    IQ4_XS, k and k + 16
  *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q3_K, Q6_K: k, k + 32, k + 64, k + 96
+ * FOURTHS_UP is FOURTHS for Q4_K in registers of 64 bytes, whose codes k + 32 stay in the upper halves of bytes: their
+ *   digits are x = 16*high + low, -8 <= low < 8
  * FOURTH_EIGHTS is FOURTHS with the first halves of four sixteens before the second ones, and those 8 apart side by
  *   side, for registers of 32 bytes
  * EIGHTS is HALVES with the first halves of four sixteens before the second ones, and those 8 apart side by side, for
@@ -47,8 +49,8 @@ enum {
  * LANES is HALVES with the fours of columns at the same place of four sixteens exchanged, for Q2_K and Q3_K: a lane of
  *   32 bits is then one sixteen, with four columns in each register */
 enum digits_order {
-	ORDER_PLAIN, ORDER_FOURTHS, ORDER_FOURTH_EIGHTS, ORDER_PAIRS, ORDER_HALVES, ORDER_EIGHTS, ORDER_LANES,
-	DIGITS_ORDERS
+	ORDER_PLAIN, ORDER_FOURTHS, ORDER_FOURTHS_UP, ORDER_FOURTH_EIGHTS, ORDER_PAIRS, ORDER_HALVES, ORDER_EIGHTS,
+	ORDER_LANES, DIGITS_ORDERS
 };
 struct strip256 {
 	_Alignas(64) struct digits { int8_t high[256], low[256]; } in[DIGITS_ORDERS];
@@ -112,8 +114,15 @@ struct digits_type {
 /* y[rows] += n blocks of a token whose sums begin at `sums` and whose strip is `strip` */
 typedef void settle_fn(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s,
 	const int32_t *sums, size_t n, const void *strip, float *y);
+/* What a table reads of a strip of 256, besides what all tables do. No more is packed, for that takes time. */
+enum digits_reads {
+	READS_32 = 1,                   /* ORDER_FOURTH_EIGHTS, ORDER_EIGHTS, words */
+	READS_64 = 2,                   /* ORDER_FOURTHS_UP, ORDER_PAIRS */
+	READS_BOOKS_32 = 4,             /* eights, sum8, thirds */
+};
 struct digits_table {
 	size_t rows;                    /* side by side */
+	unsigned reads;                 /* of enum digits_reads */
 	settle_fn *settle;
 	struct digits_type type[GGU_TYPE_COUNT];
 };
@@ -124,7 +133,8 @@ void digits_widened(const struct quant_mul *m, enum mul_kind kind, size_t strip,
 
 /* As in struct row_table. Types are multiplied by `books`, or by `digits` if that does not have them. */
 size_t digits_strip_bytes(size_t block, size_t n_in);
-void digits_pack(size_t block, size_t n_in, const float *x, void *strip);
+/* reads: of both tables */
+void digits_pack(unsigned reads, size_t block, size_t n_in, const float *x, void *strip);
 void digits_unpack(size_t block, size_t n_in, const void *strip, float *x);
 void digits_mul(const struct digits_table *books, const struct digits_table *digits, const struct quant_mul *m,
 	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);

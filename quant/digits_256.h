@@ -126,6 +126,9 @@ INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint
 	}
 	return _mm256_add_epi32(_mm256_slli_epi32(s[0], 8), s[1]);
 }
+#define ORDER_Q4_K ORDER_CHAINS
+#define i_q4_k i_chains8
+INLINE c64 c_upper(c64 c) { return c_and(c_right(c, 4), 15); }
 
 /* ---- Q3_K, and Q2_K for one token, in ORDER_LANES: a lane is a sixteen, and four registers have its codes. a: of the
  * first 128 columns, b: of the others. For more tokens, Q2_K's code times scale is looked up in a table for each
@@ -246,7 +249,7 @@ INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm256_shuffle_epi8(
 
 /* ---- rows side by side ---- */
 
-enum { ROWS = 8 };
+enum { ROWS = 8, READS = READS_32 };
 #define DIGITS_Q8_0_ALONE NULL
 #include "digits_rows.h"
 typedef __m256i vi;                     /* a lane for each row */

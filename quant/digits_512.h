@@ -169,6 +169,20 @@ INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint
 	return i_eight(i_chain8(i_chain8(i_zero(), c[0], c[1], high.x, low.x, f), c[2], c[3], high.x + 2, low.x + 2,
 		g));
 }
+/* Q4_K: upper halves of bytes stay where they are, 16 times too large. Their digits are of another size, 16*high + low,
+ * so that the sum of the low ones moves down, instead of the codes, before the high ones are added. */
+#define ORDER_Q4_K ORDER_FOURTHS_UP
+INLINE c64 c_upper(c64 c) { return c_and(c, 0xf0); }
+INLINE __m256i i_q4_k(const c64 *c, digits256 high, digits256 low, const uint8_t *sc)
+{
+	typedef uint64_t v8 __attribute__((vector_size(64)));
+	const v8 words = { 0x0080, 0x8000, 0x0180, 0x8001, 0x0280, 0x8002, 0x0380, 0x8003 };
+	const __m512i s = c_four_times(sc), f = _mm512_shuffle_epi8(s, (__m512i)(words*0x0001000100010001)),
+		g = _mm512_shuffle_epi8(s, _mm512_or_si512(quarters8(4, 5, 6, 7), _mm512_set1_epi32((int)0x80808000)));
+	__m512i a = _mm512_dpbusd_epi32(i_fours(c[2], low.x[2]), c[3], low.x[3]);
+	a = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(_mm512_srai_epi32(a, 4), c[2], high.x[2]), c[3], high.x[3]);
+	return i_eight(i_chain8(_mm512_mullo_epi32(a, g), c[0], c[1], high.x, low.x, f));
+}
 
 /* ---- Q2_K: a lane is one sixteen, whose codes stay where their bits are ---- */
 
@@ -227,7 +241,7 @@ INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm512_shuffle_epi8(
 
 /* ---- rows side by side ---- */
 
-enum { ROWS = 16 };
+enum { ROWS = 16, READS = READS_64 };
 /* Rows of so many bytes are read from memory faster eight at a time than sixteen. */
 #define DIGITS_Q8_0_ALONE (&quant_digits_avx2)
 #include "digits_rows.h"

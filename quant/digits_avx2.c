@@ -132,26 +132,44 @@ static inline void take_sums(const int16_t *q, int16_t *to)
 		UNROLL for (size_t i = 0; i < n; i++) a[i] = _mm256_hadd_epi16(a[2*i], a[2*i + 1]);
 	_mm256_store_si256((void *)to, a[0]);
 }
-static void pack256(const struct narrow *q, struct strip256 *s)
+static void pack_for_64(const struct narrow *q, const uint8_t *fourths, struct strip256 *s)
+{
+	static const uint8_t pairs[16] = { 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 };
+	_Alignas(64) struct digits up;
+	digits_of(q->q, 256, 4, up.high, up.low);
+	take(&up, fourths, s->in + ORDER_FOURTHS_UP);
+	memcpy(s->in[ORDER_FOURTHS_UP].high, s->in[ORDER_FOURTHS].high, 128);
+	memcpy(s->in[ORDER_FOURTHS_UP].low, s->in[ORDER_FOURTHS].low, 128);
+	take(s->in, pairs, s->in + ORDER_PAIRS);
+}
+static void pack_for_32(const struct narrow *q, struct strip256 *s)
+{
+	take_eights(s->in + ORDER_FOURTHS, s->in + ORDER_FOURTH_EIGHTS);
+	take_eights(s->in + ORDER_HALVES, s->in + ORDER_EIGHTS);
+	for (size_t i = 0; i < 4; i++)
+		for (size_t k = 0; k < 2; k++) take_words(q->q + 64*i + 16*k, s->words + 4*i + 2*k);
+}
+static void pack_for_books(const struct narrow *q, struct strip256 *s)
+{
+	take_thirds(q->q, s->thirds);
+	take_code_eights(q->q, s->eights);
+	for (size_t i = 0; i < 2; i++) take_sums(q->q + 128*i, s->sum8[i]);
+}
+/* reads: what the tables in use read, of enum digits_reads */
+static void pack256(const struct narrow *q, unsigned reads, struct strip256 *s)
 {
 	static const uint8_t fourths[16] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 },
-		pairs[16] = { 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 },
 		halves[16] = { 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15 };
 	_Alignas(64) struct digits wide;
 	digits_of(q->q, 256, 6, s->in[ORDER_PLAIN].high, s->in[ORDER_PLAIN].low);
 	digits_of(q->q, 256, 8, wide.high, wide.low);
 	take(&wide, fourths, s->in + ORDER_FOURTHS);
-	take(s->in, pairs, s->in + ORDER_PAIRS);
 	take(s->in, halves, s->in + ORDER_HALVES);
-	take_eights(s->in + ORDER_FOURTHS, s->in + ORDER_FOURTH_EIGHTS);
-	take_eights(s->in + ORDER_HALVES, s->in + ORDER_EIGHTS);
 	take_lanes(s->in[ORDER_HALVES].high, s->in[ORDER_LANES].high);
 	take_lanes(s->in[ORDER_HALVES].low, s->in[ORDER_LANES].low);
-	take_thirds(q->q, s->thirds);
-	take_code_eights(q->q, s->eights);
-	for (size_t i = 0; i < 2; i++) take_sums(q->q + 128*i, s->sum8[i]);
-	for (size_t i = 0; i < 4; i++)
-		for (size_t k = 0; k < 2; k++) take_words(q->q + 64*i + 16*k, s->words + 4*i + 2*k);
+	if (reads & READS_64) pack_for_64(q, fourths, s);
+	if (reads & READS_32) pack_for_32(q, s);
+	if (reads & READS_BOOKS_32) pack_for_books(q, s);
 	memcpy(s->sum, q->sum, sizeof s->sum);
 	digits_of(q->sum, 16, 8, s->sum_high, s->sum_low);
 	UNROLL for (size_t i = 0; i < 8; i++) {
@@ -173,14 +191,14 @@ static void pack32(const struct narrow *q, struct strip32 *s)
 	s->d = q->d;
 }
 /* Packs some blocks at once, as the steps of a block depend on each other. */
-void digits_pack(size_t block, size_t n_in, const float *x, void *strip)
+void digits_pack(unsigned reads, size_t block, size_t n_in, const float *x, void *strip)
 {
 	struct narrow q[NARROW_ROWS];
 	for (size_t b = 0, some; b < n_in/block; b += some) {
 		some = n_in/block - b < NARROW_ROWS ? n_in/block - b : NARROW_ROWS;
 		mul_codes->narrow(x + b*block, block, some, (int)block, true, q);
 		for (size_t i = 0; i < some; i++)
-			if (block == 256) pack256(q + i, (struct strip256 *)strip + b + i);
+			if (block == 256) pack256(q + i, reads, (struct strip256 *)strip + b + i);
 			else pack32(q + i, (struct strip32 *)strip + b + i);
 	}
 }

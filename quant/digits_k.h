@@ -41,8 +41,9 @@ INLINE void q4_k_block(const void *block, const struct meet *m)
 	const struct q4_k *b = block;
 	c64 a, e;
 	c_fourths(b->qs, &a, &e);
-	const c64 c[4] = { c_and(a, 15), c_and(e, 15), c_and(c_right(a, 4), 15), c_and(c_right(e, 4), 15) };
-	chains_with_minima(c, m);
+	const c64 c[4] = { c_and(a, 15), c_and(e, 15), c_upper(a), c_upper(e) };
+	UNROLL for (int t = 0; t < m->n_tokens; t++)
+		leave(m, t, i_q4_k(c, high_of(m, t), low_of(m, t), m->to->m + 16*m->at));
 }
 INLINE void iq4_xs_block(const void *block, const struct meet *m)
 {

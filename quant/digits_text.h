@@ -125,7 +125,7 @@ SUMS(name, units(T, p, to, (struct unit){ sizeof(struct name), __VA_ARGS__ }, na
 
 SUPER(q2_k, ORDER_Q2_K(T), NULL, .has_min = 1)
 SUPER(q3_k, order_q3_k, q3_k_heads, .at_heads = AT_Q3_K)
-SUPER(q4_k, ORDER_CHAINS, q4_k_sixes, .has_min = 1)
+SUPER(q4_k, ORDER_Q4_K, q4_k_sixes, .has_min = 1)
 SUPER(q5_k, ORDER_CHAINS, q4_k_sixes, .has_min = 1)
 SUPER(q6_k, ORDER_SIXTEENS, NULL, .has_min = 0)
 SUPER(iq4_xs, ORDER_PAIRS, NULL, .has_min = 0)
@@ -142,7 +142,7 @@ UNITS(q2_0, by_digits, .blocks = 2, .parts = 1, .scale = 2, .bias = 1, .most = 3
 
 #define OF(name) { name##_1, name##_2, name##_4 }
 #include "digits_settle.h"
-const struct digits_table DIGITS_TABLE = { ROWS, settle, {
+const struct digits_table DIGITS_TABLE = { ROWS, READS, settle, {
 	[GGU_TYPE_Q2_K] = { OF(q2_k), DIGITS_PAIR_16, 1 },
 	[GGU_TYPE_Q3_K] = { OF(q3_k), DIGITS_HALF, 1 },
 	[GGU_TYPE_Q4_K] = { OF(q4_k), DIGITS_PAIR, 1 },
@@ -165,4 +165,8 @@ static void mul(const struct quant_mul *m, enum mul_kind kind, size_t t0, size_t
 {
 	digits_mul(&BOOKS_TABLE, &DIGITS_TABLE, m, kind, t0, n_t, o0, n_o, work);
 }
-const struct row_table ROW_TABLE = { digits_strip_bytes, digits_pack, digits_unpack, mul };
+static void pack(size_t block, size_t n_in, const float *x, void *strip)
+{
+	digits_pack(DIGITS_TABLE.reads | BOOKS_TABLE.reads, block, n_in, x, strip);
+}
+const struct row_table ROW_TABLE = { digits_strip_bytes, pack, digits_unpack, mul };
