@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "../libgguf/grow.h"
 #include "../model/vocab/tokenizer.h"
 #include "../quant/quant.h"
@@ -232,6 +234,19 @@ static void open_standard(void)
 			exit(EXIT_TROUBLE);
 }
 
+/* The program at the other end may have made stdout non-blocking, and printf would then fail once a pipe is full.
+ * Opened anew, it blocks, and others that share it notice nothing. Where that is not possible, all is as it was. */
+static void block_stdout(void)
+{
+	struct stat st;
+	int how = fcntl(1, F_GETFL), fd;
+	if (how < 0 || !(how & O_NONBLOCK) || fstat(1, &st) || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))) return;
+	fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);     /* does not wait for a reader */
+	if (fd < 0) return;
+	if (!fcntl(fd, F_SETFL, how & ~O_NONBLOCK)) dup2(fd, 1);
+	close(fd);
+}
+
 /* Each shard of a model is a file that stays open, and there are sets with one for each tensor, more than the 1024
  * files that a process has by default. That default is so low for the sake of select(), which nothing here uses. */
 static void allow_files(void)
@@ -328,6 +343,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 	msg_program = p->name;
 	json_set_alloc_funcs(json_memory, free);
 	open_standard();
+	block_stdout();
 	allow_files();
 	signal(SIGXFSZ, SIG_IGN);       /* a file larger than the limit: the write fails, and is reported */
 	for (int i = 1; i < argc; i++) {

@@ -166,6 +166,16 @@ is "a full disk under stdout" "$(gguf-info m.gguf >/dev/full 2>/dev/null; echo $
 is "... and under JSON longer than a buffer" "$(gguf-info --json m.gguf 2>&1 >/dev/full)" \
 	"gguf-info: standard output: No space left on device"
 is "... with -o" "$(gguf-info --json -o /dev/full m.gguf 2>&1)" "gguf-info: /dev/full: No space left on device"
+# late PROGRAM ...: what comes through a non-blocking pipe of 4 KiB (F_SETPIPE_SZ) that is first read when it is full
+late()
+{
+	perl -MFcntl -e 'pipe R, W; fcntl W, 1031, 4096; fcntl W, F_SETFL, O_WRONLY | O_NONBLOCK;
+		if (!fork) { open STDOUT, ">&", W; exec @ARGV }
+		close W; sleep 1; print $b while sysread R, $b, 4096; wait; exit $? >> 8' "$@"
+}
+gguf-info --json m.gguf m.gguf m.gguf >expected
+is "a non-blocking pipe is waited for" "$(late gguf-info --json m.gguf m.gguf m.gguf >out; echo $?)" 0
+same "... and everything comes through" out expected
 is "a full disk under -o" "$(run gguf-info -o /dev/full m.gguf)" 2
 is "a full disk, binary" "$(gguf-cat m.gguf token_embd.weight 2>err >/dev/full; echo $?)" 2
 is "... is reported as for text" "$(cat err)" "gguf-cat: standard output: No space left on device"
