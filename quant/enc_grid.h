@@ -37,6 +37,9 @@ struct grid {
 	/* the level to which a start maps the mean magnitude, if that gives the larger scale, which means that
 	 * magnitudes differ little; equal ones are mapped to the lowest level. 0: no such start */
 	float flat;
+	/* a start with the book maps the greatest magnitude to level dense_top if the mean is more than `dense` of it:
+	 * then a smaller level than the last may do for it. 0: no such start */
+	float dense, dense_top;
 };
 struct grid_effort {
 	int starts, iters;      /* first scales, alternations of each */
@@ -328,6 +331,7 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 	const struct grid_words *m, int o, float *s, float *c)
 {
 	rf top = r_dup(0), mean = top, flat = top, bs = top, bc = top, bg = r_dup(-1);
+	rm dense;
 	struct grid_lane r;
 	for (int e = 0; e < a->n; e++) {
 		rf x = r_abs(r_floats(&t->x[e][o]));
@@ -337,8 +341,10 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 	if (a->flat > 0)
 		flat = mean*(1/(float)a->n)/r_if(r_lt(mean, top*(0.95f*(float)a->n)), r_dup(a->flat),
 			r_dup(a->level[0]));
+	dense = r_lt(top*(a->dense*(float)a->n), mean);
 	for (int k = 0; k < f->starts; k++) {
 		rf v = top*(1/(f->first + f->step*(float)k));
+		if (a->dense > 0 && !f->free && k + 1 == f->starts) v = r_if(dense, top*(1/a->dense_top), v);
 		if (f->free || k + 1 == f->starts) v = r_max(v, flat);
 		for (int i = 0; i < f->iters; i++) {
 			rf g;

@@ -18,6 +18,9 @@ struct levels {
 	/* First guesses of the scale: each maps the largest |x| to this level. The lists were made as those of
 	 * enc_affine.h were. */
 	const float *start;
+	/* the last start but one maps the largest |x| to this level where the mean |x| is more than two thirds of it,
+	 * unless there are only two; 0: none does */
+	float dense;
 };
 struct levels_effort {
 	int starts, iters;      /* first guesses (even), alternations of the best even and the best odd one */
@@ -99,7 +102,7 @@ struct lv_fit { rf s, c, gain, all; };
 SPECIAL struct lv_fit lv_start(const struct levels *a, const float *start, const struct levels_effort *f,
 	const struct tile *t, int o)
 {
-	rf zero = r_dup(0), top = zero, most = zero, chief = zero, c2[2], cx[2], inv[2];
+	rf zero = r_dup(0), top = zero, mean = zero, most = zero, chief = zero, c2[2], cx[2], inv[2];
 	struct lv_fit b = { zero, zero, r_dup(-1), zero };
 	/* the best of the even starts and of the odd ones, and their gains */
 	rf ps[2] = { zero, zero }, pg[2] = { b.gain, b.gain };
@@ -109,6 +112,7 @@ SPECIAL struct lv_fit lv_start(const struct levels *a, const float *start, const
 		most = r_max(g, most);
 		b.all += g;
 		top = r_max(top, r_abs(x));
+		if (a->dense > 0) mean += r_abs(x)*(1/(float)a->n);
 	}
 	chief = r_inverse(chief);
 	for (int k = 0; k < f->starts + 2*f->iters; k += 2) {
@@ -119,6 +123,8 @@ SPECIAL struct lv_fit lv_start(const struct levels *a, const float *start, const
 			else inv[h] = r_inverse(ps[h]);
 		}
 		if (k + 2 == f->starts) {
+			if (a->dense > 0 && f->starts > 2)
+				inv[0] = r_if(r_lt(top*(2.0f/3), mean), r_ratio(r_dup(a->dense), top), inv[0]);
 			inv[1] = r_if(r_lt(r_abs(inv[1]), r_abs(chief)), chief, inv[1]);
 			ends = BOTH_ENDS;
 		}

@@ -26,7 +26,8 @@ static inline void iq2_s_unpack(const struct iq2_s *b, struct codes256 *c)
 #ifdef QUANT_ENCODER
 
 static const struct grid book_iq2_s = { .n = 16, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 }, .line = 1,
-	.top = 15, .unit = 0.125f, .best = grid_best_iq2_s, .rank = rank_iq2_s, .bias = 1.03f };
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_s, .rank = rank_iq2_s, .bias = 1.03f,
+	.dense = 0.42f, .dense_top = 32 };
 static void pack_iq2_s(void *block, const struct tile *t, const struct fitted *f, int h)
 {
 	struct iq2_s *o = block;

@@ -32,7 +32,8 @@ static inline void iq2_xs_unpack(const struct iq2_xs *b, struct codes256 *c)
 
 static const struct grid book_iq2_xs = { .n = 16, .word = 8, .base = 3, .level = { 8, 25, 43, 0, 8, 25, 43 },
 	.line = 1, .even = 1,
-	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .rank = rank_iq2_xs, .bias = 1.03f };
+	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .rank = rank_iq2_xs, .bias = 1.03f,
+	.dense = 0.42f, .dense_top = 32 };
 /* for iq2_s too */
 static const struct grid_effort iq2_half_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 44.0f, .step = 7.0f, .walks = 1, .reach = 0, .again = 0, .free = true },

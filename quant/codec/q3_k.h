@@ -36,7 +36,8 @@ static const float q3_k_starts[] = {
 	-3.663f, -4.013f, 3.663f, 4.975f, 4.45f, -4.362f, 4.013f, 2.263f, 2.875f, -5.062f, -4.713f, 3.225f, 3.05f,
 	2.525f, -4.275f, 2, 4.8f, -4.1f, -3.925f, 3.75f, -4.45f, 4.362f, 3.925f, 2.962f, 4.188f, -3.75f, 3.312f,
 };
-static const struct levels levels_q3_k = { .n = 16, .lo = -4, .hi = 3, .slo = -32, .shi = 31, .start = q3_k_starts };
+static const struct levels levels_q3_k = { .n = 16, .lo = -4, .hi = 3, .slo = -32, .shi = 31, .start = q3_k_starts,
+	.dense = 2.2f };
 static const struct levels_effort q3_k_effort[] = {
 	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },

@@ -20,7 +20,8 @@ enum weights {
 	ROW_SIZES,              /* e^0 to e^7 */
 	STEPS,                  /* runs of 32 equal weights */
 	ALIKE,                  /* all weights of a row are equal */
-	BF16, INTEGERS, TINY, LARGE
+	BF16, INTEGERS, TINY, LARGE,
+	ALTERNATING             /* two magnitudes by turns, in every other row with signs by chance */
 };
 enum importances {
 	LOG_NORMAL_1, LOG_NORMAL_2, LOG_NORMAL_3, SOME_ZERO, ALL_ZERO,
@@ -44,7 +45,7 @@ const struct matrix matrices[] = {
 	{ "wider", NORMAL, LOG_NORMAL_3, 96, 256 }, { "widest", NORMAL, EIGHT_DECADES, 96, 256 },
 	{ "spikes", NORMAL, SPIKES, 96, 1024 }, { "student-wide", STUDENT_3, LOG_NORMAL_2, 96, 256 },
 	{ "student-wider", STUDENT_3, LOG_NORMAL_3, 96, 256 }, { "student-widest", STUDENT_3, EIGHT_DECADES, 96, 256 },
-	{ "student-spikes", STUDENT_3, SPIKES, 96, 1024 },
+	{ "student-spikes", STUDENT_3, SPIKES, 96, 1024 }, { "alternating", ALTERNATING, LOG_NORMAL_1, 96, 256 },
 };
 const size_t n_matrices = sizeof matrices/sizeof *matrices;
 
@@ -124,6 +125,7 @@ void matrix_fill(const struct matrix *m, uint64_t seed, float *x, float *w)
 			float *v = x + i*m->cols + j;
 			*v = (float)weight(kind, i, j);
 			if ((kind == ALIKE && j > 0) || (kind == STEPS && j%32 > 0)) *v = v[-1];
+			if (kind == ALTERNATING && j > 1) *v = i%2 && uniform() < 0.5 ? -v[-2] : v[-2];
 			if (kind == BF16) {
 				uint32_t u;
 				memcpy(&u, v, sizeof u);
