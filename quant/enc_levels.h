@@ -18,10 +18,11 @@ struct levels {
 	/* First guesses of the scale: each maps the largest |x| to this level. The lists were made as those of
 	 * enc_affine.h were. */
 	const float *start;
-	/* the last start but one maps the largest |x| to this level where the mean |x| is more than two thirds of it,
-	 * unless there are only two; 0: none does */
+	/* of MANY starts, the last but one maps the largest |x| to this level where the mean |x| is more than 0.4 of
+	 * it; 0: none does */
 	float dense;
 };
+enum { MANY = 8 };
 struct levels_effort {
 	int starts, iters;      /* first guesses (even), alternations of the best even and the best odd one */
 	int walks, reach;       /* refits; ls may move by 3*reach + 1 in the first, by 1 in the others */
@@ -123,8 +124,8 @@ SPECIAL struct lv_fit lv_start(const struct levels *a, const float *start, const
 			else inv[h] = r_inverse(ps[h]);
 		}
 		if (k + 2 == f->starts) {
-			if (a->dense > 0 && f->starts > 2)
-				inv[0] = r_if(r_lt(top*(2.0f/3), mean), r_ratio(r_dup(a->dense), top), inv[0]);
+			if (a->dense > 0 && f->starts >= MANY)
+				inv[0] = r_if(r_lt(top*0.4f, mean), r_ratio(r_dup(a->dense), top), inv[0]);
 			inv[1] = r_if(r_lt(r_abs(inv[1]), r_abs(chief)), chief, inv[1]);
 			ends = BOTH_ENDS;
 		}

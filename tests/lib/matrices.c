@@ -21,7 +21,8 @@ enum weights {
 	STEPS,                  /* runs of 32 equal weights */
 	ALIKE,                  /* all weights of a row are equal */
 	BF16, INTEGERS, TINY, LARGE,
-	ALTERNATING             /* two magnitudes by turns, in every other row with signs by chance */
+	ALTERNATING,            /* two magnitudes by turns, in every other row with signs by chance */
+	THREE_SIZES             /* three magnitudes by turns, likewise */
 };
 enum importances {
 	LOG_NORMAL_1, LOG_NORMAL_2, LOG_NORMAL_3, SOME_ZERO, ALL_ZERO,
@@ -46,6 +47,7 @@ const struct matrix matrices[] = {
 	{ "spikes", NORMAL, SPIKES, 96, 1024 }, { "student-wide", STUDENT_3, LOG_NORMAL_2, 96, 256 },
 	{ "student-wider", STUDENT_3, LOG_NORMAL_3, 96, 256 }, { "student-widest", STUDENT_3, EIGHT_DECADES, 96, 256 },
 	{ "student-spikes", STUDENT_3, SPIKES, 96, 1024 }, { "alternating", ALTERNATING, LOG_NORMAL_1, 96, 256 },
+	{ "three-sizes", THREE_SIZES, LOG_NORMAL_1, 96, 256 },
 };
 const size_t n_matrices = sizeof matrices/sizeof *matrices;
 
@@ -114,6 +116,7 @@ static double importance(enum importances kind, size_t j)
 void matrix_fill(const struct matrix *m, uint64_t seed, float *x, float *w)
 {
 	enum weights kind = (enum weights)m->weights;
+	const size_t turns = kind == ALTERNATING ? 2 : kind == THREE_SIZES ? 3 : SIZE_MAX;
 	state = seed*1000003 + (uint64_t)m->weights*101 + (uint64_t)m->importances;
 	for (int i = 0; i < 8; i++) uniform();
 	for (size_t j = 0; j < m->cols; j++) {
@@ -125,7 +128,7 @@ void matrix_fill(const struct matrix *m, uint64_t seed, float *x, float *w)
 			float *v = x + i*m->cols + j;
 			*v = (float)weight(kind, i, j);
 			if ((kind == ALIKE && j > 0) || (kind == STEPS && j%32 > 0)) *v = v[-1];
-			if (kind == ALTERNATING && j > 1) *v = i%2 && uniform() < 0.5 ? -v[-2] : v[-2];
+			if (j >= turns) *v = i%2 && uniform() < 0.5 ? -v[-(ptrdiff_t)turns] : v[-(ptrdiff_t)turns];
 			if (kind == BF16) {
 				uint32_t u;
 				memcpy(&u, v, sizeof u);
