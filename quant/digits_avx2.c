@@ -132,6 +132,7 @@ static inline void take_sums(const int16_t *q, int16_t *to)
 		UNROLL for (size_t i = 0; i < n; i++) a[i] = _mm256_hadd_epi16(a[2*i], a[2*i + 1]);
 	_mm256_store_si256((void *)to, a[0]);
 }
+/* What enum digits_reads names, after ORDER_PLAIN, ORDER_FOURTHS and ORDER_HALVES, from which some of it is taken */
 static void pack_for_64(const struct narrow *q, const uint8_t *fourths, struct strip256 *s)
 {
 	static const uint8_t pairs[16] = { 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 };

@@ -22,6 +22,7 @@ struct levels {
 	 * it; 0: none does */
 	float dense;
 };
+/* With fewer starts, none can be spared for lanes whose magnitudes are near each other. */
 enum { MANY = 8 };
 struct levels_effort {
 	int starts, iters;      /* first guesses (even), alternations of the best even and the best odd one */
