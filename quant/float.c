@@ -4,6 +4,7 @@
 #include <string.h>
 #include "../libgguf/size.h"
 #include "float.h"
+#include "pages.h"
 
 enum {
 	ROW_BYTES = 64 << 10,           /* of rows that stay in L2 until they are multiplied with all of a few tokens */
@@ -214,12 +215,15 @@ static void mul_panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t 
 static void few_tokens(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o)
 {
 	size_t stride = row_floats(m->n_in), step = size_most(ROW_BYTES/size_most(m->w_stride, 1)/PIECE*PIECE, PIECE);
-	for (size_t o = o0; o < o0 + n_o; o += step)
+	struct pages pages = { m->w, m->n_out*m->w_stride, o0*m->w_stride };
+	for (size_t o = o0; o < o0 + n_o; o += step) {
+		pages_look_up(&pages, o*m->w_stride, (o + step)*m->w_stride);
 		for (size_t t = t0; t < t0 + n_t; t += FLOAT_ROW_TOKENS)
 			quant_float_table->rows[type_of(m->type)](size_least(o0 + n_o - o, step), m->n_in,
 				(const char *)m->w + o*m->w_stride, m->w_stride,
 				size_least(t0 + n_t - t, FLOAT_ROW_TOKENS), (const float *)m->act + t*stride, stride,
 				m->y + t*m->y_stride + o, m->y_stride);
+	}
 }
 void float_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
