@@ -74,7 +74,7 @@ static inline struct moments a_moments(const struct affine *a, const struct tile
 }
 /* The sums of nk candidates in one sweep, as a single chain of dependent additions would leave the adders idle most of
  * the time. */
-static inline void a_sums(const struct affine *a, const struct tile *t, int o, int nk, const rf *inv, const rf *m,
+SPECIAL void a_sums(const struct affine *a, const struct tile *t, int o, int nk, const rf *inv, const rf *m,
 	struct sums *r)
 {
 	for (int k = 0; k < nk; k++) r[k].q1 = r[k].q2 = r[k].qx = r_dup(0);
@@ -88,7 +88,7 @@ static inline void a_sums(const struct affine *a, const struct tile *t, int o, i
 }
 /* The errors that scale s leaves with each of nk mins. They are counted in units of s until the end, which saves three
  * operations for each element. */
-static inline void a_errors(const struct affine *a, const struct tile *t, int o, rf s, int nk, const rf *m, rf *err)
+SPECIAL void a_errors(const struct affine *a, const struct tile *t, int o, rf s, int nk, const rf *m, rf *err)
 {
 	rf inv = r_inverse(s), min[3];
 	for (int k = 0; k < nk; k++) { err[k] = r_dup(0); min[k] = m[k]*inv; }
@@ -191,7 +191,7 @@ struct a_lanes {
 };
 /* Step 3: moves each lane to the best of seven (ls, lm), itself and its neighbours except the two that move ls and lm
  * in opposite directions. Leaves the sums for the refit. */
-static inline void a_walk(const struct affine *a, const struct tile *t, int o, struct a_lanes *g)
+SPECIAL void a_walk(const struct affine *a, const struct tile *t, int o, struct a_lanes *g)
 {
 	rf D = r_floats(g->d + o), M = r_floats(g->dm + o), L = r_floats(g->ls + o), K = r_floats(g->lm + o);
 	rf bl = L, bk = K, be = r_dup(INFINITY), inv, min;
@@ -216,10 +216,12 @@ static inline void a_walk(const struct affine *a, const struct tile *t, int o, s
 	r_put(g->q1 + o, c.q1); r_put(g->q2 + o, c.q2); r_put(g->qx + o, c.qx);
 }
 /* Step 4: d and dmin of the super-block at lane g by least squares, if they keep their signs. If the sums do not
- * decide both, as when a single weight counts, only d changes. */
-static inline void a_refit(struct a_lanes *v, const float *sw, const float *sx, int g, int per, float side, float scale)
+ * decide both, as when a single weight counts, only d changes. With `factors`, ls and lm may change by a factor each,
+ * as suits f16: that of ls is chosen first, then dmin for the d that it gives, and the factor of lm. */
+static inline void a_refit(const struct affine *a, bool factors, struct a_lanes *v, const float *sw, const float *sx,
+	int g, int per, float side, float scale)
 {
-	float A = 0, B = 0, C = 0, P = 0, Q = 0, det, dd, dn;
+	float A = 0, B = 0, C = 0, P = 0, Q = 0, det, dd, dn, kd = 1, kn = 1;
 	for (int l = g; l < g + per; l++) {
 		float s = v->ls[l], k = v->lm[l];
 		A += s*s*v->q2[l]; B += s*k*v->q1[l]; C += k*k*sw[l];
@@ -227,10 +229,22 @@ static inline void a_refit(struct a_lanes *v, const float *sw, const float *sx, 
 	}
 	det = A*C - B*B;
 	dd = v->d[g]; dn = v->dm[g];
-	if (A > 0) dd = f16_unit((P + B*dn)/A, scale);
-	else if (C > 0) dn = f16_unit(Q/C, scale);
-	if (det > 1e-6f*A*C) { dd = f16_unit((C*P + B*Q)/det, scale); dn = f16_unit((B*P + A*Q)/det, scale); }
-	if (dd > 0 && dn*side >= 0) for (int l = g; l < g + per; l++) { v->d[l] = dd; v->dm[l] = dn; }
+	if (det > 1e-6f*A*C) { dd = (C*P + B*Q)/det; dn = (B*P + A*Q)/det; }
+	else if (A > 0) dd = (P + B*dn)/A;
+	else if (C > 0) dn = Q/C;
+	if (factors) {
+		kd = f16_factor(dd, v->ls + g, per, a->smax, scale);
+		dd = f16_unit(dd/kd, scale);
+		if (C > 0) dn = (Q + B*kd*dd)/C;
+		kn = f16_factor(dn, v->lm + g, per, a->mmax, scale);
+		dn /= kn;
+	}
+	dd = f16_unit(dd, scale); dn = f16_unit(dn, scale);
+	if (!(dd > 0 && dn*side >= 0)) return;
+	for (int l = g; l < g + per; l++) {
+		v->d[l] = dd; v->dm[l] = dn;
+		if (factors) { v->ls[l] = roundi(v->ls[l]*kd); v->lm[l] = roundi(v->lm[l]*kn); }
+	}
 }
 /* The orientation of the super-blocks, for each lane: 1 if their mins are subtracted, as usual; -1 if all their values
  * are above zero, maybe after the reflection that this makes. */
@@ -260,37 +274,47 @@ static inline void a_side(const struct affine *a, struct tile *t, int per, float
  * distance between codes. */
 static inline float a_plain_share(const struct affine *a) { return tile_plain*(31/a->nmax)*(31/a->nmax); }
 
-/* Steps 1 to 4, which leave the scales and mins of a tile's lanes in v. z: a_moments of each register of lanes; side:
- * what a_side found. */
-static inline void a_search(const struct affine *a, const struct affine_start *start,
-	const struct affine_effort *effort, const struct tile *t, int per, const struct moments *z, const float *side,
-	struct a_lanes *v)
+/* First guesses of a tile's lanes: scales, mins without their signs, and the curvatures of the errors along them. */
+struct a_first { _Alignas(64) float s[LANES], m[LANES], cs[LANES], cm[LANES]; };
+/* Steps 2 to 4, which leave the scales and mins in v. z: a_moments of each register of lanes; side: what a_side found;
+ * factors: of a_refit. Everything that takes time is inlined here, as for the search of plain weights: calls, which
+ * compilers make where there are two users, cost 5 percent of a search. */
+SPECIAL void a_settle(const struct affine *a, int walks, bool factors, const struct tile *t, int per,
+	const struct moments *z, const float *side, const struct a_first *f, struct a_lanes *v)
 {
-	_Alignas(64) float sw[LANES], sx[LANES], s[LANES], m[LANES], cs[LANES];
-	for (int o = 0; o < LANES; o += REG) {
-		struct lane_fit b = a_start(a, start, effort, t, o, &z[o/REG], r_floats(side + o), NULL);
-		r_put(v->excess + o, b.err - a->thrift*z[o/REG].w*b.s*b.s - a_plain_share(a)*z[o/REG].xx);
-		r_put(sw + o, z[o/REG].w); r_put(sx + o, z[o/REG].x);
-		r_put(s + o, b.s); r_put(m + o, r_abs(b.m)); r_put(cs + o, b.cs);
-	}
+	_Alignas(64) float sw[LANES], sx[LANES];
+	for (int o = 0; o < LANES; o += REG) { r_put(sw + o, z[o/REG].w); r_put(sx + o, z[o/REG].x); }
 	for (int g = 0; g < LANES; g += per) {
 		/* sub-blocks of equal weights have only a min; d must not be zero */
 		float scale = t->scale[g/per];
-		float dd = a_ladder(s + g, cs + g, per, a->smax, scale);
-		float dn = a_ladder(m + g, sw + g, per, a->mmax, scale);
-		bool few = !effort->walks && dd*fabsf(scale) < 0x1p-20f;
+		float dd = a_ladder(f->s + g, f->cs + g, per, a->smax, scale);
+		float dn = a_ladder(f->m + g, f->cm + g, per, a->mmax, scale);
+		bool few = !walks && dd*fabsf(scale) < 0x1p-20f;
 		if (!(dd > 0)) dd = f16_unit(dn*(1/a->smax), scale);
 		for (int l = g; l < g + per; l++) {
 			v->d[l] = dd; v->dm[l] = dn*side[l];
 			/* the scale 0 makes all weights of a sub-block the smallest one, and no walk corrects that */
-			v->ls[l] = dd > 0 ? roundi(clampf(s[l]/dd, few && s[l] > 0, a->smax)) : 0;
-			v->lm[l] = dn > 0 ? roundi(clampf(m[l]/dn, 0, a->mmax)) : 0;
+			v->ls[l] = dd > 0 ? roundi(clampf(f->s[l]/dd, few && f->s[l] > 0, a->smax)) : 0;
+			v->lm[l] = dn > 0 ? roundi(clampf(f->m[l]/dn, 0, a->mmax)) : 0;
 		}
 	}
-	for (int it = 0; it < effort->walks; it++) {
+	for (int it = 0; it < walks; it++) {
 		for (int o = 0; o < LANES; o += REG) a_walk(a, t, o, v);
-		for (int g = 0; g < LANES; g += per) a_refit(v, sw, sx, g, per, side[g], t->scale[g/per]);
+		for (int g = 0; g < LANES; g += per) a_refit(a, factors, v, sw, sx, g, per, side[g], t->scale[g/per]);
 	}
+}
+/* Steps 1 to 4 */
+static inline void a_search(const struct affine *a, const struct affine_start *start,
+	const struct affine_effort *effort, const struct tile *t, int per, const struct moments *z, const float *side,
+	struct a_lanes *v)
+{
+	struct a_first f;
+	for (int o = 0; o < LANES; o += REG) {
+		struct lane_fit b = a_start(a, start, effort, t, o, &z[o/REG], r_floats(side + o), NULL);
+		r_put(v->excess + o, b.err - a->thrift*z[o/REG].w*b.s*b.s - a_plain_share(a)*z[o/REG].xx);
+		r_put(f.s + o, b.s); r_put(f.m + o, r_abs(b.m)); r_put(f.cs + o, b.cs); r_put(f.cm + o, z[o/REG].w);
+	}
+	a_settle(a, effort->walks, false, t, per, z, side, &f, v);
 }
 /* The error that each lane of v leaves. A scale that f16 made zero is taken as a tiny one, since a_errors counts in
  * units of it. */
@@ -303,6 +327,11 @@ static inline void a_left(const struct affine *a, const struct tile *t, const st
 	}
 }
 static inline bool a_is_plain(const struct a_lanes *v, int g, int per) { return lane_sum(v->excess + g, per) < 0; }
+/* Two guesses that map every range to the same number of codes */
+static inline void a_alike(float codes, struct affine_start start[2])
+{
+	for (int i = 0; i < 2; i++) start[i] = (struct affine_start){ codes, 0 };
+}
 /* Puts the better of v and w into v, for each super-block. With plain_only it leaves the others as they are: w was
  * searched because of some plain super-block, and the bytes of a super-block must not depend on its neighbours in the
  * tile. */
@@ -321,29 +350,9 @@ static inline void a_better(const struct affine *a, const struct tile *t, int pe
 	}
 }
 
-/* Two guesses that map every range to the same number of codes */
-static inline void a_alike(float codes, struct affine_start start[2])
-{
-	for (int i = 0; i < 2; i++) start[i] = (struct affine_start){ codes, 0 };
-}
-/* Plain weights have only a few values: they are ternary, binary, or all equal. Many scales represent such a sub-block
- * without error, and which of them a_start finds is chance, but only scales in simple proportions to each other fit one
- * d. They are recognized by the starts of a super-block leaving next to nothing. Then this also tries guesses that map
- * every range to the same number of codes: the largest code, and an even number. */
-static inline void a_plain(const struct affine *a, const struct affine_effort *effort, const struct tile *t, int per,
-	const struct moments *z, const float *side, struct a_lanes *v)
-{
-	bool plain = false;
-	for (int g = 0; g < LANES; g += per) plain |= a_is_plain(v, g, per);
-	for (int k = 0; plain && k < 2; k++) {
-		const struct affine_effort once = { .starts = 2, .iters = 1, .walks = effort->walks };
-		struct affine_start start[2];
-		struct a_lanes w;
-		a_alike(a->nmax - (float)k, start);
-		a_search(a, start, &once, t, per, z, side, &w);
-		a_better(a, t, per, true, v, &w);
-	}
-}
+/* Searches plain weights in another way, and changes v where the result is better: enc_plain.h */
+static void a_plain(const struct affine *a, const struct affine_effort *effort, const struct tile *t, int per,
+	const struct moments *z, const float *side, struct a_lanes *v);
 
 /* Fits the tile: puts codes into t->q, and finds ls and lm of each lane, d and dmin (f->m) of each super-block of `per`
  * lanes. More starts fit the sub-blocks better, but may suit the common scales less; so above the default effort the

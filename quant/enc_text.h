@@ -7,6 +7,7 @@
 #include "enc_lane.h"
 #include "enc_tile.h"
 #include "enc_affine.h"
+#include "enc_plain.h"
 #include "enc_levels.h"
 #include "enc_half.h"
 #include "enc_quick.h"

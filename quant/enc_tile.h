@@ -87,8 +87,25 @@ static const float f16_coarse = 0x1p-17f;
 /* The distance of neighbouring f16, in units' own ranges. */
 static inline rf r_f16_step(rf scale) { return r_dup(0x1p-24f)*(1/scale); }
 
+/* n stored scales, whole numbers of at most `most`, may be multiplied by a factor if d is divided by it, and the other
+ * way round if they have a common factor. Returns the factor for which f16 rounds d least. */
+static inline float f16_factor(float d, const float *s, int n, float most, float scale)
+{
+	float top = 0, least = INFINITY, factor = 1;
+	int common = 0;
+	for (int j = 0; j < n; j++) {
+		top = fabsf(s[j]) > top ? fabsf(s[j]) : top;
+		for (int k = (int)fabsf(s[j]); k; ) { int rest = common % k; common = k; k = rest; }
+	}
+	for (float k = 1; common > 0 && k*top <= most*(float)common; k++) {
+		float miss = fabsf(f16_unit(d*(float)common/k, scale)*k - d*(float)common);
+		if (miss < least) { least = miss; factor = k/(float)common; }
+	}
+	return factor;
+}
+
 /* If the first guesses of a search leave less than this share of the sum of w x x, weights are not ordinary but plain:
- * see a_plain. */
+ * see enc_plain.h. */
 static const float tile_plain = 2e-5f;
 static inline float lane_sum(const float *v, int n)
 {

@@ -22,7 +22,12 @@ enum weights {
 	ALIKE,                  /* all weights of a row are equal */
 	BF16, INTEGERS, TINY, LARGE,
 	ALTERNATING,            /* two magnitudes by turns, in every other row with signs by chance */
-	THREE_SIZES             /* three magnitudes by turns, likewise */
+	THREE_SIZES,            /* three magnitudes by turns, likewise */
+	/* weights decoded from codes of a few bits, with steps that no f16 is */
+	BINARY, TERNARY,        /* one step for a row */
+	ROW_CODES,              /* -7 to 8, one step for a row */
+	GROUP_CODES,            /* 0 to 15 less a zero point, one of both for 128 columns */
+	BLOCK_CODES             /* -8 to 7, one step for 32 columns, products rounded to bf16 */
 };
 enum importances {
 	LOG_NORMAL_1, LOG_NORMAL_2, LOG_NORMAL_3, SOME_ZERO, ALL_ZERO,
@@ -47,7 +52,9 @@ const struct matrix matrices[] = {
 	{ "spikes", NORMAL, SPIKES, 96, 1024 }, { "student-wide", STUDENT_3, LOG_NORMAL_2, 96, 256 },
 	{ "student-wider", STUDENT_3, LOG_NORMAL_3, 96, 256 }, { "student-widest", STUDENT_3, EIGHT_DECADES, 96, 256 },
 	{ "student-spikes", STUDENT_3, SPIKES, 96, 1024 }, { "alternating", ALTERNATING, LOG_NORMAL_1, 96, 256 },
-	{ "three-sizes", THREE_SIZES, LOG_NORMAL_1, 96, 256 },
+	{ "three-sizes", THREE_SIZES, LOG_NORMAL_1, 96, 256 }, { "binary", BINARY, LOG_NORMAL_1, 96, 256 },
+	{ "ternary", TERNARY, LOG_NORMAL_1, 96, 256 }, { "row-codes", ROW_CODES, LOG_NORMAL_1, 96, 256 },
+	{ "group-codes", GROUP_CODES, LOG_NORMAL_1, 96, 256 }, { "block-codes", BLOCK_CODES, LOG_NORMAL_1, 96, 256 },
 };
 const size_t n_matrices = sizeof matrices/sizeof *matrices;
 
@@ -77,6 +84,16 @@ static double student(int degrees)
 }
 static bool outlier(size_t j) { return j%61 == 5; }
 
+static double step(size_t i, size_t part)       /* of codes, in part `part` of row i */
+{
+	return 0.006*num_exp(0.1*(double)((3*i + 5*part)%11));
+}
+/* v on a lattice of that step, least to least + 15 times it */
+static double decoded(double v, size_t i, size_t part, double least)
+{
+	double s = step(i, part), q = rint(v/s);
+	return (q < least ? least : q > least + 15 ? least + 15 : q)*s;
+}
 static double weight(enum weights kind, size_t i, size_t j)
 {
 	double v = 0.02*normal(), u = uniform();
@@ -97,6 +114,11 @@ static double weight(enum weights kind, size_t i, size_t j)
 	case INTEGERS: return rint(u*20 - 10);
 	case TINY: return v*5e-5;
 	case LARGE: return v*5e5;
+	case BINARY: return (v < 0 ? -3 : 3)*step(i, 0);
+	case TERNARY: return fabs(v) < 0.01 ? 0 : (v < 0 ? -3 : 3)*step(i, 0);
+	case ROW_CODES: return decoded(v, i, 0, -7);
+	case GROUP_CODES: return decoded(v, i, j/128, -7 - (double)((i + j/128)%3));
+	case BLOCK_CODES: return decoded(v, i, j/32, -8);
 	default: return v;
 	}
 }
@@ -129,7 +151,7 @@ void matrix_fill(const struct matrix *m, uint64_t seed, float *x, float *w)
 			*v = (float)weight(kind, i, j);
 			if ((kind == ALIKE && j > 0) || (kind == STEPS && j%32 > 0)) *v = v[-1];
 			if (j >= turns) *v = i%2 && uniform() < 0.5 ? -v[-(ptrdiff_t)turns] : v[-(ptrdiff_t)turns];
-			if (kind == BF16) {
+			if (kind == BF16 || kind == BLOCK_CODES) {
 				uint32_t u;
 				memcpy(&u, v, sizeof u);
 				u = (u + 0x7fff + (u >> 16 & 1)) & 0xffff0000;

@@ -23,7 +23,15 @@ static uint32_t seed;
 static float uniform(void) { seed = seed*1664525u + 1013904223u; return (float)(seed >> 8)*0x1p-24f - 0.5f; }
 static float bell(void) { return uniform() + uniform() + uniform() + uniform(); }
 
-enum kind { SMOOTH, TAILS, HOLES, ONE_SIGN, TINY, HUGE_VALUES, ZERO, TIES, OUTLIER, HALF_DEAD, NOT_FINITE, KINDS };
+enum kind {
+	SMOOTH, TAILS, HOLES, ONE_SIGN, TINY, HUGE_VALUES, ZERO, TIES, OUTLIER, HALF_DEAD, NOT_FINITE, CODES, KINDS
+};
+/* a weight decoded from a code of four bits, one step for `columns` columns, and the zero point 8 */
+static float of_code(float v, int i, int columns)
+{
+	float step = 0.0057f*(float)(8 + i/columns*5%7)/8, q = rintf(v/step);
+	return (q < -8 ? -8 : q > 7 ? 7 : q)*step;
+}
 static void fill(enum kind kind)
 {
 	seed = 1 + kind;
@@ -46,6 +54,7 @@ static void fill(enum kind kind)
 		case NOT_FINITE: if (i % 301 == 7) v = i % 2 ? INFINITY : NAN;
 		else if (i/COLS == 3) v = -INFINITY;
 		break;
+		case CODES: v = of_code(v, i, 128); break;
 		default: break;
 		}
 		x[i] = v;
@@ -113,10 +122,14 @@ static void alone(uint32_t type, const float *importance)
 static void rows_stand_alone(void **state)
 {
 	(void)state;
-	for (int plain = 0; plain < 2; plain++) {
+	for (int plain = 0; plain < 4; plain++) {
 		fill(TAILS);
-		/* weights of a few values get a search of their own, and their neighbours do not */
-		for (int i = 0; i < N && plain; i++) if (i/256 % 2) x[i] = x[i] > 0 ? 0.03f : -0.03f;
+		/* weights of a few values get a search of their own, and their neighbours do not, even if only their
+		 * first eight are all different */
+		for (int i = 0; i < N && plain; i++) {
+			if (i/256 % 2) x[i] = plain == 1 ? x[i] > 0 ? 0.03f : -0.03f : of_code(x[i], i, 128);
+			else if (plain == 3) x[i] = i % 16 < 8 ? (float)(i % 16 - 4)*0.006f : of_code(x[i], i, 128);
+		}
 		for (uint32_t type = 0; type < GGU_TYPE_COUNT; type++) {
 			if (!quant_can_encode(type)) continue;
 			alone(type, NULL);
@@ -235,6 +248,39 @@ static void few_levels_are_kept(void **state)
 			if (!(left <= 5e-6)) fail_msg("%s, %d levels from %d: %g is left",
 				ggu_type_info(types[k/2])->name, levels[m][1], levels[m][0], left);
 		}
+	}
+}
+
+/* Weights that were decoded from codes of four bits, with a step for a row, a group or each sub-block: a type with as
+ * many codes finds them again, up to the rounding of f16 and of integer scales, in place of others that fit as badly as
+ * those of any weights, which would leave 1e-3 and more. */
+static void codes_of_other_types_are_found(void **state)
+{
+	static const struct { int columns; double limit; } steps[] = { { COLS, 1e-8 }, { 128, 2e-5 }, { 32, 5e-5 } };
+	(void)state;
+	for (size_t m = 0; m < sizeof steps/sizeof *steps; m++)
+		for (int k = 0; k < 4; k++) {
+			const uint32_t type = k < 2 ? GGU_TYPE_Q4_K : GGU_TYPE_Q5_K;
+			double left;
+			fill(SMOOTH);
+			for (int i = 0; i < N; i++) x[i] = of_code(x[i], i, steps[m].columns);
+			left = share_left(type, k % 2 ? imp : NULL);
+			if (!(left <= steps[m].limit)) fail_msg("%s, a step for %d columns: %g is left",
+				ggu_type_info(type)->name, steps[m].columns, left);
+		}
+}
+/* Common factors of the integer scales leave a choice of d, and f16 rounds none of one value well. */
+static void scales_of_ternary_weights_are_rounded_well(void **state)
+{
+	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K };
+	(void)state;
+	for (size_t k = 0; k < sizeof types/sizeof *types; k++) {
+		double left = 0;
+		fill(SMOOTH);
+		for (int i = 0; i < N; i++)
+			x[i] = (float)((int)((uniform() + 0.5f)*3) - 1)*(0.03f + 0.0007f*(float)(i/COLS));
+		left = share_left(types[k], NULL);
+		if (!(left <= 1e-8)) fail_msg("%s: %g is left", ggu_type_info(types[k])->name, left);
 	}
 }
 
@@ -502,6 +548,8 @@ int main(void)
 		cmocka_unit_test(golden_bytes),
 		cmocka_unit_test(errors_stay_small),
 		cmocka_unit_test(few_levels_are_kept),
+		cmocka_unit_test(codes_of_other_types_are_found),
+		cmocka_unit_test(scales_of_ternary_weights_are_rounded_well),
 		cmocka_unit_test(a_huge_weight_keeps_the_min_in_range),
 		cmocka_unit_test(a_column_that_counts_alone_spoils_no_other),
 		cmocka_unit_test(beside_a_column_that_counts_alone_the_others_are_fitted),
