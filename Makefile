@@ -4,12 +4,22 @@
 # (a dot for the hash: make 4.3 leaves a backslash before one, of which gawk warns)
 VERSION := $(shell awk '/^.define GGU_VERSION_(MAJOR|MINOR|PATCH)/ { v = v (v == "" ? "" : ".") $$3 } \
   END { print v }' libgguf/ggu.h)
+# folders of an installation, by the names of GNU's conventions; those in capitals, which the environment may also set,
+# are their defaults
 PREFIX ?= /usr/local
-BINDIR ?= $(PREFIX)/bin
-LIBDIR ?= $(PREFIX)/lib
-INCLUDEDIR ?= $(PREFIX)/include
-DATADIR ?= $(PREFIX)/share
-MANDIR ?= $(DATADIR)/man
+prefix = $(PREFIX)
+exec_prefix = $(prefix)
+BINDIR ?= $(exec_prefix)/bin
+LIBDIR ?= $(exec_prefix)/lib
+INCLUDEDIR ?= $(prefix)/include
+DATADIR ?= $(prefix)/share
+MANDIR ?= $(datarootdir)/man
+bindir = $(BINDIR)
+libdir = $(LIBDIR)
+includedir = $(INCLUDEDIR)
+datarootdir = $(DATADIR)
+datadir = $(datarootdir)
+mandir = $(MANDIR)
 DESTDIR ?=
 CPPFLAGS ?=
 CC ?= cc
@@ -35,13 +45,14 @@ PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
 ifeq ($(PKG_LIBS),)
 $(warning $(PKG_CONFIG) does not find all of $(PKGS): `sh scripts/deps` installs them on Debian)
 endif
-LDLIBS += $(PKG_LIBS) -lm -pthread
+# LDLIBS is the user's, like CFLAGS, CPPFLAGS and LDFLAGS: what is built needs the others whatever these are
+ALL_LDLIBS = $(LDLIBS) $(PKG_LIBS) -lm -pthread
 ARCH := $(shell $(CC) -dumpmachine | sed 's/-.*//')
 
 # the shared library: the version of its interface is the first number
 ifneq ($(findstring darwin,$(shell $(CC) -dumpmachine)),)
 SHLIB = $(BUILD)/libggu.dylib
-SHLIB_FLAGS = -dynamiclib -install_name $(LIBDIR)/libggu.dylib
+SHLIB_FLAGS = -dynamiclib -install_name $(libdir)/libggu.dylib
 SHLIB_LINKS =
 else
 SHLIB = $(BUILD)/libggu.so.$(VERSION)
@@ -66,7 +77,7 @@ $(BUILD)/libggu.a: $(call objs,libgguf)
 LIBGGU_OBJS = $(call objs,libgguf) $(call objs,quant) $(call objs,imatrix)
 $(SHLIB): $(LIBGGU_OBJS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) $(SHLIB_FLAGS) -o $@ $^ -lm -pthread
+	$(CC) $(CFLAGS) $(LDFLAGS) $(SHLIB_FLAGS) -o $@ $^ $(LDLIBS) -lm -pthread
 # as an archive: one object, so that names of ours which are not exported cannot meet a user's. Without groups, of which
 # a linker keeps one in all objects: those of 32-bit x86 have hidden functions, which are local now.
 # From -flto's objects GCC would make another such object, which no other compiler reads and objcopy leaves as it is.
@@ -89,7 +100,7 @@ $(BUILD)/%.a:
 
 $(BUILD)/bin/%: $(OBJ)/tools/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
 
 # Files of an instruction set are called NAME_avx2.c and so on, and compiled with FLAGS_x86_avx2; no others have such
 # flags. $(call sets,x86,DIR): objects in DIR.
@@ -146,10 +157,10 @@ TEST_PROGS = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/tool_*.c))
 TEST_PROGS += $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/tests/fuzz/replay_%,$(wildcard tests/fuzz/fuzz_*.c))
 $(BUILD)/tests/fuzz/replay_%: $(OBJ)/tests/fuzz/fuzz_%.o $(patsubst %,$(OBJ)/tests/fuzz/%.o,fuzz msg replay) $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_HELPERS) $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LDLIBS) -lcmocka
 .PRECIOUS: $(OBJ)/%.o
 # faults are injected by preloading, which does not go together with sanitizers
 ifneq ($(and $(findstring linux,$(shell $(CC) -dumpmachine)),$(if $(findstring -fsanitize,$(CFLAGS)),,yes)),)
@@ -265,7 +276,7 @@ fuzz: $(FUZZ_TOOLS) ## FUZZ_SECONDS (60) of libFuzzer for each target, or for FU
 	  $(BUILD)/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 \
 	    -artifact_prefix=$(BUILD)/fuzz/$$f- $(BUILD)/fuzz/corpus-$$f || exit 1; done
 $(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.o $(OBJ)/tests/fuzz/fuzz.o $(OBJ)/tests/fuzz/msg.o $(ARCHIVES)
-	$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+	$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(ALL_LDLIBS)
 
 # ---- install ----
 # ggu.h as it is installed has the list of types written out
@@ -278,9 +289,9 @@ $(BUILD)/install/ggu.h: libgguf/ggu.h libgguf/qtypes.def
 $(BUILD)/install/ggu_quant.h: quant/ggu_quant.h
 	@mkdir -p $(@D)
 	sed 's,"../libgguf/ggu.h","ggu.h",' $< > $@
-# folders in $(PREFIX) are named by it, so that pkg-config --define-prefix finds them where the tree was moved to
-in_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
-PC = 'prefix=$(PREFIX)' 'libdir=$(call in_prefix,$(LIBDIR))' 'includedir=$(call in_prefix,$(INCLUDEDIR))' '' \
+# folders in $(prefix) are named by it, so that pkg-config --define-prefix finds them where the tree was moved to
+in_prefix = $(patsubst $(prefix)/%,$${prefix}/%,$(1))
+PC = 'prefix=$(prefix)' 'libdir=$(call in_prefix,$(libdir))' 'includedir=$(call in_prefix,$(includedir))' '' \
   'Name: libggu' \
   'Description: Read, write and quantize GGUF model files' 'Version: $(VERSION)' \
   'Libs: -L$${libdir} -lggu' 'Libs.private: -lm -pthread' 'Cflags: -I$${includedir}'
@@ -288,34 +299,34 @@ MANS = $(wildcard man/*.1 man/*.3 man/*.5 man/*.7)
 HEADERS = ggu.h ggu_quant.h
 # every file that `install` makes
 NAMES = $(notdir $(PROGS))
-INSTALLED = $(NAMES:%=$(BINDIR)/%) $(foreach m,$(MANS),$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m))) \
-  $(NAMES:%=$(BASH_DIR)/%) $(NAMES:%=$(ZSH_DIR)/_%) $(NAMES:%=$(FISH_DIR)/%.fish) $(HEADERS:%=$(INCLUDEDIR)/%) \
-  $(LIBDIR)/libggu.a $(addprefix $(LIBDIR)/,$(notdir $(SHLIB)) $(SHLIB_LINKS)) $(LIBDIR)/pkgconfig/ggu.pc
+INSTALLED = $(NAMES:%=$(bindir)/%) $(foreach m,$(MANS),$(mandir)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m))) \
+  $(NAMES:%=$(BASH_DIR)/%) $(NAMES:%=$(ZSH_DIR)/_%) $(NAMES:%=$(FISH_DIR)/%.fish) $(HEADERS:%=$(includedir)/%) \
+  $(libdir)/libggu.a $(addprefix $(libdir)/,$(notdir $(SHLIB)) $(SHLIB_LINKS)) $(libdir)/pkgconfig/ggu.pc
 INSTALL ?= install
 # completions come from the programs' own tables of options: RUN runs a program where it is not one of this machine
 RUN ?=
-BASH_DIR = $(DATADIR)/bash-completion/completions
-ZSH_DIR = $(DATADIR)/zsh/site-functions
-FISH_DIR = $(DATADIR)/fish/vendor_completions.d
+BASH_DIR = $(datadir)/bash-completion/completions
+ZSH_DIR = $(datadir)/zsh/site-functions
+FISH_DIR = $(datadir)/fish/vendor_completions.d
 
 INSTALL_FROM = $(BUILD)/install/libggu.a $(HEADERS:%=$(BUILD)/install/%)
 # DESTDIR may have blanks; the folders in it may not, as make's lists cannot hold them
-WITH_BLANKS = $(strip $(foreach v,PREFIX BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR,$(if $(word 2,$($(v))),$(v))))
+WITH_BLANKS = $(strip $(foreach v,prefix bindir libdir includedir datadir mandir,$(if $(word 2,$($(v))),$(v))))
 check-blanks:
 	$(if $(WITH_BLANKS),$(error $(WITH_BLANKS): folders whose names have blanks cannot be installed to))
 install: check-blanks all $(INSTALL_FROM) ## programs, pages, library, headers under $DESTDIR$PREFIX (/usr/local)
 	umask 022; for d in $(sort $(dir $(INSTALLED))); do $(INSTALL) -d "$(DESTDIR)$$d" || exit 1; done
-	$(INSTALL) -m 755 $(PROGS) "$(DESTDIR)$(BINDIR)"
+	$(INSTALL) -m 755 $(PROGS) "$(DESTDIR)$(bindir)"
 	umask 022; for p in $(NAMES); do \
 	  $(RUN) $(BUILD)/bin/$$p --completion bash > "$(DESTDIR)$(BASH_DIR)/$$p" && \
 	  $(RUN) $(BUILD)/bin/$$p --completion zsh > "$(DESTDIR)$(ZSH_DIR)/_$$p" && \
 	  $(RUN) $(BUILD)/bin/$$p --completion fish > "$(DESTDIR)$(FISH_DIR)/$$p.fish" || exit 1; done
-	for m in $(MANS); do $(INSTALL) -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}/" || exit 1; done
-	$(INSTALL) -m 644 $(BUILD)/install/libggu.a "$(DESTDIR)$(LIBDIR)"
-	$(INSTALL) -m 755 $(SHLIB) "$(DESTDIR)$(LIBDIR)"
-	for l in $(SHLIB_LINKS); do ln -sf $(notdir $(SHLIB)) "$(DESTDIR)$(LIBDIR)/$$l" || exit 1; done
-	$(INSTALL) -m 644 $(HEADERS:%=$(BUILD)/install/%) "$(DESTDIR)$(INCLUDEDIR)"
-	umask 022; printf '%s\n' $(PC) > "$(DESTDIR)$(LIBDIR)/pkgconfig/ggu.pc"
+	for m in $(MANS); do $(INSTALL) -m 644 $$m "$(DESTDIR)$(mandir)/man$${m##*.}/" || exit 1; done
+	$(INSTALL) -m 644 $(BUILD)/install/libggu.a "$(DESTDIR)$(libdir)"
+	$(INSTALL) -m 755 $(SHLIB) "$(DESTDIR)$(libdir)"
+	for l in $(SHLIB_LINKS); do ln -sf $(notdir $(SHLIB)) "$(DESTDIR)$(libdir)/$$l" || exit 1; done
+	$(INSTALL) -m 644 $(HEADERS:%=$(BUILD)/install/%) "$(DESTDIR)$(includedir)"
+	umask 022; printf '%s\n' $(PC) > "$(DESTDIR)$(libdir)/pkgconfig/ggu.pc"
 
 uninstall: check-blanks ## remove what install made
 	for f in $(INSTALLED); do rm -f "$(DESTDIR)$$f" || exit 1; done

@@ -128,6 +128,17 @@ ok "... are used" test -x "$root/b/gguf-info" -a -f "$root/p/lib64/libggu.a" -a 
 	-a -f "$root/p/include/ggu.h"
 ok "... and known to pkg-config" grep -q '^libdir=.{prefix}/lib64$' "$root/p/lib64/pkgconfig/ggu.pc"
 ok "... and emptied" make -s uninstall DESTDIR="$root" PREFIX=/p BINDIR=/b LIBDIR=/p/lib64 MANDIR=/m BUILD="$BUILD"
+gnu="prefix=/g exec_prefix=/e libdir=/e/lib64 includedir=/g/inc mandir=/g/man datadir=/g/data"
+# shellcheck disable=SC2086
+ok "folders by GNU's names" make -s install DESTDIR="$root" $gnu BUILD="$BUILD" ${CC:+CC="$CC"} \
+	${CFLAGS:+CFLAGS="$CFLAGS"}
+ok "... are used" test -x "$root/e/bin/gguf-info" -a -f "$root/e/lib64/libggu.a" -a -f "$root/g/man/man5/gguf.5" \
+	-a -f "$root/g/inc/ggu.h" -a -f "$root/g/data/bash-completion/completions/gguf-info"
+ok "... and known to pkg-config" grep -q '^includedir=.{prefix}/inc$' "$root/e/lib64/pkgconfig/ggu.pc"
+# shellcheck disable=SC2086
+ok "... and emptied" make -s uninstall DESTDIR="$root" $gnu BUILD="$BUILD"
+is "a 'prefix' in the environment is not ours" "$(prefix=/env make -s -n uninstall PREFIX=/p \
+	BUILD="$BUILD" | grep -c /env)" 0
 ok "make uninstall" make -s uninstall DESTDIR="$root" PREFIX="$prefix" BUILD="$BUILD"
 is "... leaves nothing" "$(find "$root" ! -type d)" ""
 
@@ -143,6 +154,17 @@ not_ok "... and a BUILD with blanks" 2 make -s clean BUILD="$TMP/a b"
 is "... which stays" "$(ls -d "$TMP/a b") $(cat "$TMP/a")" "$TMP/a b "
 mkdir -p "$TMP/staged/fish/vendor_completions.d"
 ok "what was installed under BUILD does not disturb make" make -s help BUILD="$TMP/staged"
+
+# programs are linked anew in a folder that has what was built as links
+mkdir -p "$TMP/again/bin"
+for f in "$BUILD"/obj "$BUILD"/gen "$BUILD"/host "$BUILD"/lib*.a; do ln -s "$f" "$TMP/again"; done
+if [ -z "$flags" ]; then
+	ok "LDLIBS, LDFLAGS, CFLAGS and CPPFLAGS of one's own leave what a program needs" make -s BUILD="$TMP/again" \
+		${CC:+CC="$CC"} LDLIBS=-lm LDFLAGS=-Wl,-O1 CFLAGS=-O1 CPPFLAGS=-DNDEBUG "$TMP/again/bin/gguf-info"
+	ok "... which runs" "$TMP/again/bin/gguf-info" --version
+else
+	skip "LDLIBS of one's own" "another build"
+fi
 
 if command -v musl-gcc >/dev/null && [ -z "$flags" ]; then
 	mkdir "$TMP/files"
