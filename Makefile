@@ -65,10 +65,22 @@ OBJ = $(BUILD)/obj
 objs = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)/*.c))
 PROGS = $(patsubst tools/%.c,$(BUILD)/bin/%,$(wildcard tools/gguf-*.c))
 TOOL_OBJS = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(wildcard tools/gguf-*.c),$(wildcard tools/*.c)))
+ARCHS = $(sort $(wildcard model/arch/*.yaml))
 # link order: users before what they use
 ARCHIVES = $(patsubst %,$(BUILD)/lib%.a,tools convert model imatrix quant ggu)
 
 all: $(PROGS) $(SHLIB) ## build every program into build/bin, and the shared library
+
+# A file that was deleted leaves nothing that is newer than what was made of it, so that a list of them stands in: it is
+# written where it differs from the files that there are.
+SOURCES = $(sort $(wildcard $(patsubst %,%/*.c,tools convert model/* imatrix quant libgguf)) $(ARCHS))
+ifneq ($(SOURCES),$(shell cat $(BUILD)/sources 2>/dev/null))
+$(BUILD)/sources: FORCE
+endif
+$(BUILD)/sources:
+	@mkdir -p $(@D)
+	@echo '$(SOURCES)' > $@
+$(ARCHIVES) $(SHLIB) $(BUILD)/install/libggu.a $(BUILD)/gen/arch_data.c: $(BUILD)/sources
 
 # an archive too: a program gets only what it uses
 $(BUILD)/libtools.a: $(TOOL_OBJS)
@@ -77,7 +89,7 @@ $(BUILD)/libggu.a: $(call objs,libgguf)
 LIBGGU_OBJS = $(call objs,libgguf) $(call objs,quant) $(call objs,imatrix)
 $(SHLIB): $(LIBGGU_OBJS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) $(SHLIB_FLAGS) -o $@ $^ $(LDLIBS) -lm -pthread
+	$(CC) $(CFLAGS) $(LDFLAGS) $(SHLIB_FLAGS) -o $@ $(filter %.o,$^) $(LDLIBS) -lm -pthread
 # as an archive: one object, so that names of ours which are not exported cannot meet a user's. Without groups, of which
 # a linker keeps one in all objects: those of 32-bit x86 have hidden functions, which are local now.
 # From -flto's objects GCC would make another such object, which no other compiler reads and objcopy leaves as it is.
@@ -86,7 +98,7 @@ NOT_LTO = $(if $(findstring -flto,$(CFLAGS)),$(shell $(CC) -flinker-output=nolto
 $(BUILD)/install/libggu.a: $(LIBGGU_OBJS)
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(CC) $(CFLAGS) $(NOT_LTO) -r -nostdlib -o $(@D)/libggu.o $^
+	$(CC) $(CFLAGS) $(NOT_LTO) -r -nostdlib -o $(@D)/libggu.o $(filter %.o,$^)
 	-$(OBJCOPY) --remove-section=.group --localize-hidden $(@D)/libggu.o
 	$(AR) rcs $@ $(@D)/libggu.o
 $(BUILD)/libquant.a: $(call objs,quant)
@@ -96,7 +108,7 @@ $(BUILD)/libconvert.a: $(call objs,convert)
 $(BUILD)/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) rcs $@ $(filter %.o,$^)
 
 $(BUILD)/bin/%: $(OBJ)/tools/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
@@ -136,7 +148,6 @@ $(OBJ)/%.o: %.c
 	$(CC) $(ALL_CFLAGS) $(OPT) $(ISA) $(if $(ISA)$(filter quant/%_c.c,$<),$(KERNEL_CFLAGS)) -MMD -MP -c -o $@ $<
 
 # architecture descriptions, as text, into the programs
-ARCHS = $(sort $(wildcard model/arch/*.yaml))
 $(BUILD)/gen/arch_data.c: $(ARCHS) $(BUILD)/host/embed
 	@mkdir -p $(@D)
 	$(BUILD)/host/embed arch_data $(ARCHS) > $@.tmp && mv $@.tmp $@

@@ -157,7 +157,7 @@ ok "what was installed under BUILD does not disturb make" make -s help BUILD="$T
 
 # programs are linked anew in a folder that has what was built as links
 mkdir -p "$TMP/again/bin"
-for f in "$BUILD"/obj "$BUILD"/gen "$BUILD"/host "$BUILD"/lib*.a; do ln -s "$f" "$TMP/again"; done
+for f in "$BUILD"/sources "$BUILD"/obj "$BUILD"/gen "$BUILD"/host "$BUILD"/lib*.a; do ln -s "$f" "$TMP/again"; done
 if [ -z "$flags" ]; then
 	ok "LDLIBS, LDFLAGS, CFLAGS and CPPFLAGS of one's own leave what a program needs" make -s BUILD="$TMP/again" \
 		${CC:+CC="$CC"} LDLIBS=-lm LDFLAGS=-Wl,-O1 CFLAGS=-O1 CPPFLAGS=-DNDEBUG "$TMP/again/bin/gguf-info"
@@ -165,6 +165,22 @@ if [ -z "$flags" ]; then
 else
 	skip "LDLIBS of one's own" "another build"
 fi
+
+# what is in no source any more
+mkdir "$TMP/tree"
+cp -R Makefile libgguf quant imatrix model convert tools "$TMP/tree"
+cd "$TMP/tree" || exit 1
+echo 'int gone(void); int gone(void) { return 1; }' >imatrix/gone.c
+echo 'schema: 1' >model/arch/gone.yaml
+make -s BUILD=b CFLAGS=-O0 ${CC:+CC="$CC"} b/libimatrix.a b/gen/arch_data.c
+is "a source and a description of one's own are built" \
+	"$(ar t b/libimatrix.a | grep -c gone) $(grep -c gone b/gen/arch_data.c)" "1 1"
+rm imatrix/gone.c model/arch/gone.yaml
+make -s BUILD=b CFLAGS=-O0 ${CC:+CC="$CC"} b/libimatrix.a b/gen/arch_data.c
+is "... and when they are deleted, nothing of them stays" \
+	"$(ar t b/libimatrix.a | grep -c gone) $(grep -c gone b/gen/arch_data.c)" "0 0"
+ok "... and nothing is made anew after that" make -q BUILD=b CFLAGS=-O0 ${CC:+CC="$CC"} b/libimatrix.a b/gen/arch_data.c
+cd "$SRC" || exit 1
 
 if command -v musl-gcc >/dev/null && [ -z "$flags" ]; then
 	mkdir "$TMP/files"
