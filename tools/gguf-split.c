@@ -40,8 +40,8 @@ struct split {
 	const char *name;
 	size_t n;
 	const struct ggu_tensor **t;    /* in the order of writing */
-	uint32_t *shard;                /* [n], ascending */
-	uint32_t n_shards;
+	size_t *first;                  /* [n_shards + 1]: shard i has those from first[i] to before first[i + 1] */
+	uint32_t n_shards;              /* 0 if all becomes one file, which is the first */
 	struct ggu_walk *walk;
 	uint64_t done;
 };
@@ -52,15 +52,15 @@ static void add(struct ggu_writer *w, const struct ggu_tensor *t)
 	if (ggu_writer_add(w, t->name, t->n_dims, t->ne, t->type, &err)) msg_die("%s: %s", t->name, err.what);
 }
 
-/* A writer of the tensors of shard i; without_tensors: only of its metadata, to measure it. */
-static struct ggu_writer *writer(const struct split *s, uint32_t i, uint32_t n, bool without_tensors)
+/* A writer of shard i of n with the tensors from first to before end. */
+static struct ggu_writer *writer(const struct split *s, uint32_t i, uint32_t n, size_t first, size_t end)
 {
 	struct ggu_meta *m = shard_meta(ggu_file_meta(s->f), i, n, s->n);
 	struct ggu_writer *w;
 	struct ggu_error err;
 	if (ggu_writer_new(&w, m, &err)) msg_die_error(s->name, &err);
 	ggu_meta_free(m);
-	for (size_t k = 0; k < s->n && !without_tensors; k++) if (!n || s->shard[k] == i) add(w, s->t[k]);
+	for (size_t k = first; k < end; k++) add(w, s->t[k]);
 	return w;
 }
 
@@ -71,10 +71,8 @@ static uint64_t align_up(uint64_t x, uint64_t a) { return (x + a - 1)/a*a; }
 /* The size of a shard of tensors first..end - 1. */
 static uint64_t shard_bytes(const struct split *s, uint32_t shard, size_t first, size_t end)
 {
-	struct ggu_writer *w = writer(s, shard, SHARD_MAX, true);
-	uint64_t bytes;
-	for (size_t i = first; i < end; i++) add(w, s->t[i]);
-	bytes = ggu_writer_file_bytes(w);
+	struct ggu_writer *w = writer(s, shard, SHARD_MAX, first, end);
+	uint64_t bytes = ggu_writer_file_bytes(w);
 	ggu_writer_free(w);
 	return bytes;
 }
@@ -91,33 +89,35 @@ static void by_size(struct split *s)
 	uint32_t shard = o.empty_first;
 	uint64_t most = shard_bytes(s, shard, 0, 0) + align;
 	size_t first = 0;
+	s->first = msg_need(calloc(SHARD_MAX + 2, sizeof *s->first));
 	for (size_t i = 0; i < s->n && shard < SHARD_MAX; i++) {        /* with one more, there are too many */
 		const struct ggu_tensor *t = s->t[i];
 		uint64_t bytes = align_up(t->bytes, align),
 			more = 8 + t->name_bytes + 4 + 8*t->n_dims + 4 + 8 + bytes;
 		bool full = o.max_tensors && i - first == o.max_tensors;
 		if (i > first && (full || !fits(s, shard, first, i + 1, most + more))) {
-			first = i;
+			s->first[shard + 1] = first = i;
 			most = shard_bytes(s, ++shard, 0, 0) + align;
 		}
 		most += more;
-		s->shard[i] = shard;
 		if (i == first && !fits(s, shard, i, i + 1, most))
 			msg_warn("%s: with %s of metadata, already larger than %s alone", t->name,
 				msg_bytes(shard_bytes(s, shard, i, i + 1) - bytes), msg_bytes(o.max_size));
 	}
 	s->n_shards = shard + 1;
+	s->first[s->n_shards] = s->n;
 }
 
 /* Divides the tensors as the shards of `like` do. Within a shard they stay in the order of their data. */
 static void as_in(struct split *s, const struct ggu_file *like)
 {
-	size_t *next, from = 0;         /* where the next tensor of each shard goes */
+	size_t *next, from = 0;         /* where the next tensor of each shard goes: in the end, where the shard ends */
 	s->n_shards = ggu_file_n_sources(like);
 	if (ggu_file_n_tensors(like) != s->n)
 		msg_die("%s has %zu tensors and %s %zu: are they the same model?", s->name, s->n, o.like,
 			ggu_file_n_tensors(like));
-	next = msg_need(calloc((size_t)s->n_shards + 1, sizeof *next));
+	s->first = msg_need(calloc((size_t)s->n_shards + 1, sizeof *s->first));
+	next = s->first + 1;
 	for (size_t i = 0; i < s->n; i++) next[ggu_file_tensor(like, i)->source]++;
 	for (uint32_t shard = 0; shard < s->n_shards; shard++) {
 		size_t n = next[shard];
@@ -132,10 +132,8 @@ static void as_in(struct split *s, const struct ggu_file *like)
 		if (i != to && !ggu_file_seekable(s->f))
 			msg_die("%s: the data is in a different order than in the shards of %s: give the file by name",
 				s->name, o.like);
-		s->shard[to] = u->source;
 		s->t[to] = t;
 	}
-	free(next);
 }
 
 /* ---- writing ---- */
@@ -157,13 +155,13 @@ static void copy(struct split *s, struct ggu_writer *w, struct out *out, size_t 
 /* All of shard i of n, or the one file if n is 0. */
 static void write_one(struct split *s, struct out *out, uint32_t i, uint32_t n)
 {
-	struct ggu_writer *w = writer(s, i, n, false);
+	struct ggu_writer *w = writer(s, i, n, s->first[i], s->first[i + 1]);
 	struct ggu_error err;
 	out_refuse_sources(out, s->name, s->f);
 	out_refuse_input(out, o.like);
 	out_reserve(out, ggu_writer_file_bytes(w));
 	if (ggu_writer_begin(w, out_fd(out), &err)) msg_die_error(out_name(out), &err);
-	for (size_t k = 0; k < s->n; k++) if (!n || s->shard[k] == i) copy(s, w, out, k);
+	for (size_t k = s->first[i]; k < s->first[i + 1]; k++) copy(s, w, out, k);
 	if (ggu_writer_end(w, &err)) msg_die_error(out_name(out), &err);
 	ggu_writer_free(w);
 	if (n) out_seal(out);
@@ -188,9 +186,8 @@ static void show(const struct split *s)
 {
 	for (uint32_t i = 0; i < s->n_shards; i++) {
 		char *name = shard_name(o.output, i, s->n_shards), *shown = text_mask(name, strlen(name));
-		struct ggu_writer *w = writer(s, i, s->n_shards, false);
-		size_t n = 0;
-		for (size_t k = 0; k < s->n; k++) n += s->shard[k] == i;
+		size_t n = s->first[i + 1] - s->first[i];
+		struct ggu_writer *w = writer(s, i, s->n_shards, s->first[i], s->first[i + 1]);
 		printf("%s  %zu tensor%s, %s\n", shown, n, n == 1 ? "" : "s", msg_bytes(ggu_writer_file_bytes(w)));
 		ggu_writer_free(w);
 		free(shown);
@@ -201,6 +198,8 @@ static void show(const struct split *s)
 static void merge(struct split *s)
 {
 	struct out *out = out_open(o.output, true);
+	s->first = msg_need(calloc(2, sizeof *s->first));
+	s->first[1] = s->n;
 	write_one(s, out, 0, 0);
 	progress_end();
 	pipe_drain(s->f, s->name);
@@ -247,7 +246,6 @@ int main(int argc, char **argv)
 	if (o.like && ggu_open(&like, o.like, &err)) msg_die_error(o.like, &err);
 	s.n = ggu_file_n_tensors(s.f);
 	s.t = msg_need(calloc(s.n + 1, sizeof *s.t));
-	s.shard = msg_need(calloc(s.n + 1, sizeof *s.shard));
 	if (ggu_walk_new(&s.walk, s.f, PART_WEIGHTS, &err)) msg_die_error(s.name, &err);
 	for (size_t i = 0; i < s.n; i++) {
 		s.t[i] = ggu_file_in_data_order(s.f, i);
@@ -267,7 +265,7 @@ int main(int argc, char **argv)
 	ggu_close(like);
 	ggu_close(s.f);
 	free(s.t);
-	free(s.shard);
+	free(s.first);
 	ggu_walk_free(s.walk);
 	return EXIT_YES;
 }

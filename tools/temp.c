@@ -52,8 +52,9 @@ char *temp_folder(const char *name)
 	return slash ? strndup(name, slash == name ? 1 : (size_t)(slash - name)) : strdup(".");
 }
 
-struct unfinished { char *volatile name; struct unfinished *next; };
+struct unfinished { char *volatile name; struct unfinished *next, *spare; };
 static struct unfinished *volatile unfinished;
+static struct unfinished *spare;        /* an item without a name, which knows of the next one */
 
 void temp_abandon_all(void)
 {
@@ -99,23 +100,36 @@ void temp_release_signals(void)
 	if (!--held && waiting) raise(waiting);
 }
 
-static bool watch(char *name)
+/* Puts t->hidden into the list. False: out of memory. */
+static bool watch(struct temp *t)
 {
-	struct unfinished *u = unfinished;
-	while (u && u->name) u = u->next;
-	if (!u) {
+	struct unfinished *u = spare;
+	if (u) spare = u->spare;
+	else {
 		u = calloc(1, sizeof *u);
 		if (!u) return false;
 		u->next = unfinished;
 		unfinished = u;
 	}
-	u->name = name;
+	u->name = t->hidden;
+	t->watched = u;
 	return true;
 }
 
-static void unwatch(const char *name)
+static void unwatch(struct temp *t)
 {
-	for (struct unfinished *u = unfinished; u; u = u->next) if (u->name == name) u->name = NULL;
+	if (!t->watched) return;
+	t->watched->name = NULL;
+	t->watched->spare = spare;
+	spare = t->watched;
+	t->watched = NULL;
+}
+
+static void forget_hidden(struct temp *t)
+{
+	unwatch(t);
+	free(t->hidden);
+	t->hidden = NULL;
 }
 
 /* ".name.XXXXXX" beside the final name. NULL: out of memory. */
@@ -158,16 +172,13 @@ static void open_hidden(struct temp *t)
 {
 	t->hidden = hidden_name(t->final);
 	if (t->hidden) t->fd = mkstemp(t->hidden);
-	if (t->fd >= 0 && !watch(t->hidden)) {
+	if (t->fd >= 0 && !watch(t)) {
 		unlink(t->hidden);
 		close(t->fd);
 		t->fd = -1;
 	}
 	if (t->fd >= 0) fcntl(t->fd, F_SETFD, FD_CLOEXEC);
-	else {
-		free(t->hidden);
-		t->hidden = NULL;
-	}
+	else forget_hidden(t);
 }
 
 bool temp_open(struct temp *t, const char *final)
@@ -182,37 +193,31 @@ bool temp_open(struct temp *t, const char *final)
 	return t->fd >= 0;
 }
 
-/* A hidden name that is free, but only for an instant; it is watched. NULL: see errno. */
-static char *free_name(const char *final)
+/* Finds a hidden name that is free, but only for an instant; it is watched. False: see errno. */
+static bool free_name(struct temp *t)
 {
-	char *name = hidden_name(final);
 	int fd;
 	bool ok = false;
 	temp_hold_signals();
-	fd = name ? mkstemp(name) : -1;
+	t->hidden = hidden_name(t->final);
+	fd = t->hidden ? mkstemp(t->hidden) : -1;
 	if (fd >= 0) {
 		close(fd);
-		unlink(name);
-		ok = watch(name);
+		unlink(t->hidden);
+		ok = watch(t);
 	}
+	if (!ok) forget_hidden(t);
 	temp_release_signals();
-	if (ok) return name;
-	free(name);
-	return NULL;
+	return ok;
 }
 
 bool temp_name(struct temp *t)
 {
 	if (t->hidden) return true;
 	for (int i = 0; i < 100; i++) {
-		char *name = free_name(t->final);
-		if (!name) return false;
-		if (!link_to(t->fd, name)) {
-			t->hidden = name;
-			return true;
-		}
-		unwatch(name);
-		free(name);
+		if (!free_name(t)) return false;
+		if (!link_to(t->fd, t->hidden)) return true;
+		forget_hidden(t);
 		if (errno != EEXIST) return false;
 	}
 	return false;
@@ -222,7 +227,7 @@ bool temp_commit(struct temp *t)
 {
 	if (!t->hidden && !link_to(t->fd, t->final)) return true;
 	if (!temp_name(t) || rename(t->hidden, t->final)) return false;
-	unwatch(t->hidden);
+	unwatch(t);
 	return true;
 }
 
@@ -235,8 +240,7 @@ void temp_drop(struct temp *t)
 
 void temp_free(struct temp *t)
 {
-	if (t->hidden) unwatch(t->hidden);
-	free(t->hidden);
+	forget_hidden(t);
 	free(t->final);
 	*t = (struct temp){ .fd = -1 };
 }

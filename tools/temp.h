@@ -8,7 +8,7 @@
 #define TOOLS_TEMP_H
 #include <stdbool.h>
 
-struct temp { int fd; char *final, *hidden; };          /* hidden: NULL while the file has no name */
+struct temp { int fd; char *final, *hidden; struct unfinished *watched; };       /* hidden: NULL while it has no name */
 
 /* The name of the file that `name` is a link to, through any number of links, whether it exists or not; if `name` is
  * not a link, `name` itself. The caller frees it. NULL: see errno. */
