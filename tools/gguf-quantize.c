@@ -275,7 +275,8 @@ static struct shard *cut(const struct run *r, const struct ggu_meta *meta, uint3
 	return all;
 }
 /* All of them before the first is written, which may take hours: a name that cannot be, or a full disk, shows at
- * once. */
+ * once. So many stay open and without a name, the others rest: no more files may be open than the system permits. */
+enum { MOST_OPEN = 32 };
 static void open_shards(struct shard *s, uint32_t n_shards, const struct ggu_file *f, const char *in)
 {
 	for (uint32_t i = 0; i < n_shards; i++, s++) {
@@ -284,6 +285,7 @@ static void open_shards(struct shard *s, uint32_t n_shards, const struct ggu_fil
 			s->out = out_open(name, true);
 			refuse_inputs(s->out, f, in);
 			out_reserve(s->out, s->bytes);
+			if (i >= MOST_OPEN && !o.part.n) out_rest(s->out);
 		}
 		free(name);
 	}
@@ -292,6 +294,7 @@ static void write_shards(const struct run *r, const struct shard *s, uint32_t n_
 {
 	for (uint32_t i = 0; i < n_shards; i++, s++) {
 		if (!s->meta) continue;
+		out_resume(s->out);
 		write_tensors(r, s->first, s->n, s->meta, s->out);
 		out_seal(s->out);
 	}

@@ -20,6 +20,7 @@ struct out {
 	char *name;             /* NULL: standard output */
 	bool beside;            /* written to temp, else straight to what is open as fd */
 	struct temp temp;
+	mode_t mode;            /* while it rests */
 	bool stdio;             /* stdout was turned to it */
 	uint64_t written, sent; /* bytes; see out_wrote */
 };
@@ -240,6 +241,23 @@ void out_close_stdout(void)
 	/* a failure before the last one is kept by ferror alone */
 	if (fflush(stdout) || ferror(stdout)) out_stdout_failed();
 	if (close(1) && errno != EBADF) msg_die("standard output: %s", strerror(errno));
+}
+
+void out_rest(struct out *o)
+{
+	struct stat st;
+	if (!o->beside) return;
+	/* its mode may be one with which it could not be opened again */
+	if (fstat(o->fd, &st) || fchmod(o->fd, 0600) || !temp_name(&o->temp) || close(o->fd))
+		msg_die("%s: %s", o->name, strerror(errno));
+	o->mode = st.st_mode & 0777;
+	o->fd = -1;
+}
+void out_resume(struct out *o)
+{
+	if (o->fd >= 0) return;
+	o->fd = open(o->temp.hidden, O_RDWR | O_CLOEXEC);
+	if (o->fd < 0 || fchmod(o->fd, o->mode)) msg_die("%s: %s", o->name, strerror(errno));
 }
 
 void out_seal(struct out *o)

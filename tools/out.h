@@ -36,6 +36,10 @@ enum ggu_status out_put(struct out *o, const void *p, size_t n, struct ggu_error
 void out_floats(struct out *o, float *x, size_t n);
 void out_take_stdout(struct out *o);                            /* from here on printf writes to o */
 _Noreturn void out_stdout_failed(void);                         /* printf or its like failed: says so by errno */
+/* Closes an output, which keeps a temporary name, and opens it again, for many outputs of which one is written at a
+ * time. out_resume does nothing with one that is open. */
+void out_rest(struct out *o);
+void out_resume(struct out *o);
 /* The output is complete: syncs and closes it, and it keeps its temporary name until out_commit. For several outputs
  * that appear together. */
 void out_seal(struct out *o);

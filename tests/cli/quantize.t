@@ -427,6 +427,14 @@ is "no shard of a very uneven model is empty" "$(gguf-info --json uneven-00001-o
 is "a shard for which there is no room is found before another is written" \
 	"$( (ulimit -f 100; $q -v --shards 2 -o never COPY late.gguf) 2>&1)" \
 	"gguf-quantize: never-00002-of-00002.gguf: needs 125 KiB: File too large"
+seq 300 | sed 's/$/.weight:f32:32x2/' | xargs "$BUILD/tests/cli/tool_mkgguf" >many.gguf
+: >rest-00123-of-00300.gguf && chmod 400 rest-00123-of-00300.gguf
+ok "more shards than a process may have open" \
+	sh -c "ulimit -n 50; $q --shards 300 -o rest Q8_0 many.gguf"
+$q -q --part 123/300 -o one Q8_0 many.gguf
+same "... each as it would be alone" rest-00123-of-00300.gguf one-00123-of-00300.gguf
+is "... with the mode of the file that it replaces" "$(ls -l rest-00123-of-00300.gguf | cut -c 1-10)" "-r--------"
+is "... and no other file" "$(find . -name '*rest*' | wc -l | tr -d ' ')" 300
 not_ok "more shards than tensors" 2 $q --shards 60 -o p Q4_K_M m.gguf
 not_ok "... and a part of them" 2 $q --part 1/60 -o p Q4_K_M m.gguf
 is "... leave nothing" "$(echo p-*)" "p-*"
