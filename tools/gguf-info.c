@@ -409,13 +409,12 @@ static size_t batch_of(const struct model *m, size_t n_ctx)
 	if (model_has_encoder(m)) return 1;
 	return model_is_whole(m) || n_ctx < BATCH ? n_ctx : BATCH;
 }
-/* What the evaluator plans to take for the file of that name; false if it cannot be opened for that. */
-static bool plan(const char *name, uint64_t n_ctx, struct model_cost *cost)
+/* What the evaluator plans to take for the file; false if it cannot evaluate it. */
+static bool plan(struct ggu_file *f, uint64_t n_ctx, struct model_cost *cost)
 {
-	struct model_options options = { NULL, ggu_pool_new(1) };
+	struct model_options options = { .pool = ggu_pool_new(1), .file = f, .lent = true };
 	struct model *m;
-	bool ok = options.pool && n_ctx && n_ctx <= MOST_CTX && strcmp(name, "-") &&
-		!model_open(&m, name, &options, NULL);
+	bool ok = options.pool && n_ctx && n_ctx <= MOST_CTX && !model_open(&m, NULL, &options, NULL);
 	if (ok) {
 		ok = !model_cost(cost, m, &cache, batch_of(m, (size_t)n_ctx), (size_t)n_ctx, (size_t)threads, NULL);
 		model_close(m);
@@ -424,8 +423,8 @@ static bool plan(const char *name, uint64_t n_ctx, struct model_cost *cost)
 	return ok;
 }
 
-/* name NULL: the estimate comes from the header alone */
-static void print_file(const char *title, const char *name, const struct ggu_file *f, json_t *all)
+/* whole: the file has all of its data; otherwise the estimate comes from the header alone */
+static void print_file(const char *title, struct ggu_file *f, bool whole, json_t *all)
 {
 	const bool everything = o.metadata == o.tensors;
 	struct list l = choose(f);
@@ -433,7 +432,7 @@ static void print_file(const char *title, const char *name, const struct ggu_fil
 	struct estimate e;
 	struct model_cost cost;
 	struct estimate_options options = { estimate_ctx(f, o.ctx), o.bandwidth*1e9, cache, NULL };
-	if (everything && name && plan(name, options.n_ctx, &cost)) options.cost = &cost;
+	if (everything && whole && plan(f, options.n_ctx, &cost)) options.cost = &cost;
 	estimate_make(&e, f, &options);
 	if (all) {
 		json_t *j = json_file(f, &l, &t, &e);
@@ -471,7 +470,7 @@ static int show(const char *name, bool titled, const struct out *out, json_t *al
 	if (o.get) status = print_value(f, title, name) ? EXIT_YES : EXIT_NO;
 	else {
 		if (printed && !all) putchar('\n');
-		print_file(title, first.rule ? NULL : name, f, all);
+		print_file(title, f, !first.rule, all);
 		printed = true;
 	}
 	ggu_close(f);

@@ -63,13 +63,24 @@ char *text_mask(const char *s, size_t n)
 	return out;
 }
 
+/* How many bytes from s on are plain ASCII, at least: eight at a time. */
+static size_t plain(const char *s, size_t n)
+{
+	size_t i = 0;
+	for (uint64_t eight; n - i >= sizeof eight; i += sizeof eight) {
+		memcpy(&eight, s + i, sizeof eight);
+		if (eight & UINT64_C(0x8080808080808080)) break;
+	}
+	return i;
+}
+
 bool text_replace(const char *s, size_t n, char **to, size_t *n_to)
 {
 	const unsigned char *p = (const unsigned char *)s;
 	size_t i = 0, len = 0;
 	uint32_t c;
 	char *o;
-	while (i < n && (len = utf8(p + i, n - i, &c))) i += len;
+	for (i = plain(s, n); i < n && (len = utf8(p + i, n - i, &c)); i += len + plain(s + i + len, n - i - len));
 	if (i == n) return false;
 	*to = o = msg_need(n < SIZE_MAX/3 ? malloc(3*n) : NULL);
 	for (i = 0; i < n; i += len) {

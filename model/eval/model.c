@@ -46,13 +46,14 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 	struct model *m = calloc(1, sizeof *m);
 	enum ggu_status s;
 	if (!m || !(m->arena = expr_arena_new())) {
-		ggu_close(o->file);
+		if (!o->lent) ggu_close(o->file);
 		free(m);
 		return ggu_no_memory(err);
 	}
 	pages_init(&m->pages);
 	m->pool = o->pool;
 	m->file = o->file;
+	m->lent = o->lent;
 	s = m->file ? GGU_OK : ggu_open(&m->file, path, err);
 	if (!s && !ggu_file_seekable(m->file))
 		s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
@@ -88,7 +89,7 @@ enum ggu_status model_check(const struct arch *a, const struct ggu_meta *meta, c
 void model_close(struct model *m)
 {
 	if (!m) return;
-	ggu_close(m->file);
+	if (!m->lent) ggu_close(m->file);
 	arch_set_free(m->archs);
 	expr_arena_free(m->arena);
 	pages_free(&m->pages);

@@ -22,6 +22,7 @@ struct model_options {
 	const char *arch_file;          /* extra architecture description, or NULL */
 	struct ggu_pool *pool;          /* of its works, one call at a time; NULL: one thread */
 	struct ggu_file *file;          /* not NULL: an open file to use instead of path; model_open takes ownership */
+	bool lent;                      /* ... or not: whoever opened the file closes it, after the model */
 	unsigned hold;                  /* how to keep weights in memory: GGU_HOLD_* */
 };
 /* path must be seekable. GGU_ERR_UNSUPPORTED: an unknown architecture (the message names the known ones), or a model of

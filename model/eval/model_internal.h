@@ -9,6 +9,7 @@ enum { WORK_DEFAULT_BATCH = 512 };
 
 struct model {
 	struct ggu_file *file;
+	bool lent;                      /* the file stays open when the model is closed */
 	struct arch_set *archs;
 	struct expr_arena *arena;
 	struct ggu_pool *pool;

@@ -126,6 +126,7 @@ is "a generated token reads each matrix but the embeddings, and half of the cach
 	"$(gguf-info --json w.gguf |
 		jq -c '.tensors | map(select((.shape | length) == 2 and .name != "token_embd.weight")) |
 		[(map(.shape[0]*.shape[1]) | add), (map(.bytes) | add) + 512/2*6*2*64*(4 + 2)]')"
+is "... also of a file that is standard input" "$(gguf-info <w.gguf)" "$(gguf-info w.gguf)"
 # ... and is what gguf-run takes
 if [ -n "${SANITIZED:-}" ]; then skip "memory as predicted" "a sanitizer's memory comes on top"; else
 	while read -r bytes k v; do
@@ -145,6 +146,11 @@ if [ -n "${SANITIZED:-}" ]; then skip "memory as predicted" "a sanitizer's memor
 		16000 i16 i16
 		30000 i16 i16
 	.
+	head -c 100000000 /dev/zero | tr '\0' x >string
+	gguf-edit --set-file x.string=str:string -o long.gguf w.gguf
+	"$BUILD/tests/cli/tool_peak" gguf-info long.gguf 3>peak >/dev/null
+	ok "metadata of 100 MB is in memory once: $(cat peak)" test "$(cat peak)" -lt 150000000
+	rm string long.gguf
 fi
 
 # strings as they are shown
