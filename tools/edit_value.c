@@ -2,6 +2,7 @@
  * edit_value.c - see edit_value.h. Numbers are checked by the setters of libggu: items of an array pass through a
  * pair of a scratch metadata, whose packed value is then copied. */
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,20 @@
 #include "msg.h"
 
 struct spec { enum ggu_kv_type base; unsigned depth; };
+
+/* "u8 (0 to 255)": a type, with the range of integers. */
+static const char *valid(enum ggu_kv_type t)
+{
+	static char text[64];
+	const char *name = ggu_kv_type_name(t);
+	uint64_t most = UINT64_MAX >> (64 - 8*(ggu_kv_type_bytes(t) & 15));
+	if (t == GGU_U8 || t == GGU_U16 || t == GGU_U32 || t == GGU_U64)
+		snprintf(text, sizeof text, "%s (0 to %" PRIu64 ")", name, most);
+	else if (t == GGU_I8 || t == GGU_I16 || t == GGU_I32 || t == GGU_I64)
+		snprintf(text, sizeof text, "%s (-%" PRIu64 " to %" PRIu64 ")", name, most/2 + 1, most/2);
+	else return name;
+	return text;
+}
 
 static struct spec parse_type(const char *key, const char *type, size_t n)
 {
@@ -77,7 +92,7 @@ static void set_numbers(struct ggu_meta *m, const char *key, enum ggu_kv_type t,
 	unsigned char *packed = room(n, width);
 	for (size_t i = 0; i < n; i++) {
 		if (!set_item(item, t, json_array_get(list, i)))
-			msg_die("%s: item %zu is not a valid %s", shown, i, ggu_kv_type_name(t));
+			msg_die("%s: item %zu is not a valid %s", shown, i, valid(t));
 		memcpy(packed + i*width, ggu_kv_data(ggu_meta_find(item, "item")), width);
 	}
 	must(ggu_meta_set_array(m, key, t, packed, n), key);
@@ -117,14 +132,46 @@ static void set_list(struct ggu_meta *m, const char *key, struct spec s, const j
 	free(sub);
 }
 
+/* A copy of JSON in which integers of 19 digits or more, which jansson may not be able to hold, are strings. */
+static char *quote_integers(const char *text, size_t n, size_t *to_n)
+{
+	char *copy = msg_need(n < SIZE_MAX/2 ? malloc(n + n/8 + 1) : NULL), *to = copy;
+	bool in_string = false;
+	for (size_t i = 0, len; i < n; i += len) {
+		size_t sign = text[i] == '-', digits = 0;
+		while (!in_string && i + sign + digits < n && (unsigned)(text[i + sign + digits] - '0') < 10) digits++;
+		bool quote = digits >= 19 && (i + sign + digits == n || !strchr(".eE", text[i + sign + digits]));
+		len = digits ? sign + digits : in_string && text[i] == '\\' && i + 1 < n ? 2 : 1;
+		in_string ^= text[i] == '"';
+		if (quote) *to++ = '"';
+		memcpy(to, text + i, len);
+		to += len;
+		if (quote) *to++ = '"';
+	}
+	*to_n = (size_t)(to - copy);
+	return copy;
+}
+
+static json_t *parse_list(const char *key, enum ggu_kv_type base, const char *text, size_t n)
+{
+	json_error_t e;
+	json_t *list = json_loadb(text, n, JSON_ALLOW_NUL, &e);
+	if (!list && base != GGU_STRING && json_error_code(&e) == json_error_numeric_overflow) {
+		size_t quoted_n;
+		char *quoted = quote_integers(text, n, &quoted_n);
+		list = json_loadb(quoted, quoted_n, JSON_ALLOW_NUL, &e);
+		free(quoted);
+	}
+	if (!list) msg_die("%s: not a JSON array: line %d, column %d: %s", key, e.line, e.column, e.text);
+	return list;
+}
+
 void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t type_n, const char *text, size_t n)
 {
 	struct spec s = parse_type(key, type, type_n);
 	if (s.depth > 8) msg_die("%s: arrays are nested more than 8 deep", key);        /* the reader's bound */
 	if (s.depth) {
-		json_error_t e;
-		json_t *list = json_loadb(text, n, JSON_ALLOW_NUL, &e);
-		if (!list) msg_die("%s: not a JSON array: line %d, column %d: %s", key, e.line, e.column, e.text);
+		json_t *list = parse_list(key, s.base, text, n);
 		set_list(m, key, s, list, key);
 		json_decref(list);
 	} else if (s.base == GGU_STRING) {
@@ -133,7 +180,7 @@ void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t ty
 		while (n && text[n - 1] && strchr(" \t\r\n", text[n - 1])) n--;        /* the last line of a file */
 		char *word = msg_need(strndup(text, n));
 		if (strlen(word) != n || !set_scalar(m, key, s.base, word))
-			msg_die("%s: '%.40s' is not a valid %s", key, word, ggu_kv_type_name(s.base));
+			msg_die("%s: '%.40s' is not a valid %s", key, word, valid(s.base));
 		free(word);
 	}
 }

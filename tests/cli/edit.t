@@ -42,6 +42,9 @@ one str 'a:b=c "q" \n' '"a:b=c \"q\" \\n"'
 one string plain '"plain"' str
 one 'u32[]' '[1, 2, 4294967295]' '[1,2,4294967295]' 'array of u32'
 one 'i64[]' '[-1, "-9223372036854775808"]' '[-1,"-9223372036854775808"]' 'array of i64'
+one 'u64[]' '[18446744073709551615, 1]' '["18446744073709551615",1]' 'array of u64'
+one 'i64[][]' '[[-9223372036854775808], ["7"]]' '[["-9223372036854775808"],[7]]' 'array of arr'
+one 'f64[]' "[$(printf '1%0300d' 0), 0.5]" '[1e+300,0.5]' 'array of f64'
 one 'f32[]' '[1, 0.5, "NaN", "-Infinity"]' '[1,0.5,"NaN","-Infinity"]' 'array of f32'
 one 'bool[]' '[true, false]' '[true,false]' 'array of bool'
 one 'str[]' '["a", "", "\u0000é"]' '["a","","\u0000é"]' 'array of str'
@@ -49,10 +52,19 @@ one 'str[]' '[]' '[]' 'array of str'
 one 'u8[][]' '[[1], [], [2, 3]]' '[[1],[],[2,3]]' 'array of arr'
 for bad in u8:256 u8:-1 i8:128 i8:-129 u32:1.5 u32: u32:x u64:18446744073709551616 i64:9223372036854775808 f32:x \
 	f32:1e39 f64: f64:-1e400 bool:1 bool:yes \
-	'u8[]:[256]' 'u8[]:[1.5]' 'u8[]:5' 'u8[]:[1' 'u8[]:[1] 2' 'str[]:[1]' 'u8[][]:[1]' 'bool[]:[1]' 'arr:1' 'u7:1' \
-		'[]:[]' 5 'u32:0x10' 'u32: 5'; do
+	'u8[]:[256]' 'u8[]:[1.5]' 'u8[]:5' 'u8[]:[1' 'u8[]:[1] 2' 'u64[]:[18446744073709551616]' \
+	'str[]:[18446744073709551615]' 'str[]:["\", 18446744073709551615]' 'i64[]:[9223372036854775808]' \
+	'str[]:[1]' 'u8[][]:[1]' 'bool[]:[1]' 'arr:1' 'u7:1' '[]:[]' 5 'u32:0x10' 'u32: 5'; do
 	not_ok "refused: $bad" 2 gguf-edit --set "test.new=$bad" -o never.gguf m.gguf
 done
+# says TYPE:VALUE MESSAGE
+says() { is "... $1, and says why" "$(gguf-edit --set "k=$1" -o never.gguf m.gguf 2>&1)" "gguf-edit: k: $2"; }
+says u8:256 "'256' is not a valid u8 (0 to 255)"
+says i64:9223372036854775808 "'9223372036854775808' is not a valid i64 (-9223372036854775808 to 9223372036854775807)"
+says u64:18446744073709551616 "'18446744073709551616' is not a valid u64 (0 to 18446744073709551615)"
+says 'u64[]:[0, -1]' "item 1 is not a valid u64 (0 to 18446744073709551615)"
+says 'i64[]:[-9223372036854775809]' "item 0 is not a valid i64 (-9223372036854775808 to 9223372036854775807)"
+says f32:1e39 "'1e39' is not a valid f32"
 not_ok "refused: no key" 2 gguf-edit --set =u8:1 -o never.gguf m.gguf
 not_ok "refused: 9 levels of arrays" 2 gguf-edit --set 'k=u8[][][][][][][][][]:[]' -o never.gguf m.gguf
 not_ok "refused: an alignment of 48" 2 gguf-edit --set general.alignment=u32:48 -o never.gguf m.gguf

@@ -85,7 +85,7 @@ is "no option, with a long name" "$(run gguf-info "--$name")" 2
 is "... says so, and shows how the name begins and ends" "$(short)" \
 	"$(printf "gguf-info: unknown option '--k\\303\\2510...07'")"
 is "a long key that does not fit its value" "$(run gguf-edit --set "$name=u32:x" m.gguf)" 2
-is "... says why" "$(short)" "$(printf "gguf-edit: k\\303\\2510...07: 'x' is not a valid u32")"
+is "... says why" "$(short)" "$(printf "gguf-edit: k\\303\\2510...07: 'x' is not a valid u32 (0 to 4294967295)")"
 is "a flag with an argument" "$(run gguf-info --json=yes m.gguf)" 2
 # refused MESSAGE PROGRAM ARGUMENTS: values and combinations are refused in the same words everywhere
 refused() { want=$1; shift; is "$*" "$(run "$@"; first err)" "2
