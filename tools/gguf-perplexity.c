@@ -27,7 +27,7 @@ static struct {
 	int jobs, ctx, chunks, from, batch;
 	struct load_place place;
 	struct load_cache cache;
-	bool json, partial, merge;
+	bool no_bos, no_special, json, partial, merge;
 	struct opt_list fail_above;
 } o = { .ctx = 512 };
 static const struct opt opts[] = {
@@ -36,6 +36,8 @@ static const struct opt opts[] = {
 	OPT_INT('c', "ctx", &o.ctx, "N", 4, 1 << 24, "tokens of a window (default: 512)"),
 	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure only N windows"),
 	OPT_INT(0, "from", &o.from, "N", 0, 1 << 30, "begin with window N, counted from 0"),
+	OPT_FLAG(0, "no-bos", &o.no_bos, "add no token at the beginning of the text and of windows"),
+	OPT_FLAG(0, "no-special", &o.no_special, "treat special tokens in the text as plain text"),
 	LOAD_BATCH_OPTION(&o.batch),
 	LOAD_CACHE_OPTIONS(&o.cache, "f32"),
 	OPT_LIST(0, "fail-above", &o.fail_above, "NAME=X", "exit with 1 if the result NAME is above X or not a number"),
@@ -164,10 +166,11 @@ struct job {
 	char of[TAG_BYTES];             /* what all parts of a measurement have in common */
 };
 
-static void make_tag(struct job *j, const char *text, size_t n)
+static void make_tag(struct job *j, unsigned flags, const char *text, size_t n)
 {
 	struct tag *t = tag_new();
 	tag_add(t, &j->cache, sizeof j->cache);
+	tag_add(t, &flags, sizeof flags);
 	tag_add(t, text, n);
 	tag_model(t, model_file(j->a), o.model, false);
 	if (j->b) tag_model(t, model_file(j->b), o.base, false);
@@ -178,7 +181,7 @@ static void make_tag(struct job *j, const char *text, size_t n)
 static void read_text(struct job *j, const char *path)
 {
 	const struct load_windows w = { (size_t)o.ctx, (uint64_t)o.from, (uint64_t)o.chunks,
-		TOKENIZE_BOS | TOKENIZE_SPECIAL };
+		(o.no_bos ? 0 : TOKENIZE_BOS) | (o.no_special ? 0 : TOKENIZE_SPECIAL) };
 	struct tokenizer *t;
 	size_t n;
 	char *text;
@@ -187,7 +190,7 @@ static void read_text(struct job *j, const char *path)
 	j->windows = load_windows(&w, t, path, text, n, &j->ids);
 	load_tell_context(j->a, o.model, w.ctx);
 	tokenizer_free(t);
-	if (o.partial) make_tag(j, text, n);
+	if (o.partial) make_tag(j, w.flags, text, n);
 	free(text);
 	/* the last token of a window is scored but never evaluated: nobody else looks at it */
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
@@ -301,7 +304,7 @@ static void measure(struct team *t, struct job *j, size_t w, size_t n)
 	t->at = w;
 	memcpy(t->ids, j->ids + w*ctx, n*ctx*sizeof *t->ids);
 	for (size_t i = 0; i < n; i++) {
-		if (vocab_add_bos(j->v) && vocab_bos(j->v) >= 0) t->ids[i*ctx] = vocab_bos(j->v);
+		if (!o.no_bos && vocab_add_bos(j->v) && vocab_bos(j->v) >= 0) t->ids[i*ctx] = vocab_bos(j->v);
 		memcpy(t->next + i*j->per, j->ids + (w + i)*ctx + j->first + 1, j->per*sizeof *t->next);
 	}
 	if (side_eval(&t->a, t->ids, n, &t->err)) stop(t, o.model);
@@ -456,14 +459,14 @@ int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-perplexity",
 		"measure perplexity, and the divergence from another model",
-		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--from N] [--chunks N] [--batch N] [--cache-type-k T] "
-		"[--cache-type-v T] [--fail-above NAME=X]... [--save-logits FILE] [--json | --partial] [--pin] "
-		"[--mlock] [--no-mmap] [--arch-file YAML] [-o FILE] [-j N] [TEXT]\n"
+		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--from N] [--chunks N] [--no-bos] [--no-special] "
+		"[--batch N] [--cache-type-k T] [--cache-type-v T] [--fail-above NAME=X]... [--save-logits FILE] "
+		"[--json | --partial] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [-o FILE] [-j N] [TEXT]\n"
 		"--merge [--fail-above NAME=X]... [--json | --partial] [-o FILE] A ...", 0, -1 });
 	if (!!o.model + o.merge != 1) msg_die("give one of -m and --merge; see -h");
 	if (o.json && o.partial) msg_die("--json and --partial cannot be combined");
-	if (o.merge) opt_refuse("--merge, which only combines results", "base ctx chunks from batch cache-type-k "
-		"cache-type-v save-logits pin mlock no-mmap arch-file");
+	if (o.merge) opt_refuse("--merge, which only combines results", "base ctx chunks from no-bos no-special batch "
+		"cache-type-k cache-type-v save-logits pin mlock no-mmap arch-file");
 	if (o.merge && !operands) msg_die("--merge needs the parts as operands");
 	if (o.merge) return merge(argv, operands);
 	if (operands > 1) opt_spare(opts, argv[1]);

@@ -55,6 +55,29 @@ is "the same of windows that are long" "$(gguf-perplexity -q -m m.gguf --ctx 102
 is "portable code" "$(GGUF_CPU=c gguf-perplexity -q -m q.gguf --ctx 64 --chunks 1 text)" "$(gguf-perplexity \
 	-q -m q.gguf --ctx 64 --chunks 1 text)"
 
+# without tokens that the text does not have
+gguf-edit -q --set tokenizer.ggml.add_bos_token=bool:false -o never-bos.gguf m.gguf
+gguf-perplexity -q -m m.gguf --ctx 64 --chunks 3 --no-bos text >got
+is "--no-bos is what a vocabulary without BOS gives" "$(cat got)" \
+	"$(gguf-perplexity -q -m never-bos.gguf --ctx 64 --chunks 3 text)"
+ok "... and not what others give" sh -c '! gguf-perplexity -q -m m.gguf --ctx 64 --chunks 3 text | cmp -s - got'
+# tokens OPTIONS: those of the windows, as they are in a file of logits, behind magic and three sizes
+tokens()
+{
+	gguf-perplexity -q -m m.gguf --ctx 8 --chunks 2 --save-logits saved "$@" marked >/dev/null &&
+		od -A n -j 20 -N 64 -t d4 saved | xargs
+}
+{ printf 'A text <s> with </s> marks. '; head -c 300 "$text"; } >marked
+for how in "" --no-bos --no-special "--no-bos --no-special"; do
+	# shellcheck disable=SC2086
+	is "${how:-neither option}: the tokens are gguf-tokenize's" "$(tokens $how)" \
+		"$(gguf-tokenize -m m.gguf $how marked | cut -d ' ' -f 1-16)"
+done
+gguf-tokenize -m m.gguf --no-special marked >ids
+ok "... and differ" sh -c '! gguf-tokenize -m m.gguf marked | cmp -s - ids'
+gguf-perplexity -q -m m.gguf --ctx 8 --chunks 2 --partial marked >part-1
+gguf-perplexity -q -m m.gguf --ctx 8 --from 2 --chunks 2 --no-bos --partial marked >part-2
+not_ok "parts with BOS and without are not put together" 2 gguf-perplexity --merge part-1 part-2
 ok "--json" sh -c 'gguf-perplexity -q -m m.gguf --chunks 2 --json text >json'
 ok "... counts" holds '.n_tokens == 1024 and .n_scored == 510 and .n_ctx == 512'
 ok "... has an error, and no base" holds '.ppl_stderr > 0 and (has("base") | not)'
