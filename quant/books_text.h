@@ -22,12 +22,11 @@ struct book {
 	uint16_t (*half_of)(const void *);      /* d, if it is stored in pieces; or NULL */
 };
 
-/* Four bits of each of the scales' integers, the lowest first */
 INLINE uint16_t iq1_m_half(const void *block)
 {
 	uint64_t s;
 	memcpy(&s, (const char *)block + offsetof(struct iq1_m, scales), sizeof s);
-	return (uint16_t)((s >> 12 & 15) | (s >> 24 & 0xf0) | (s >> 36 & 0xf00) | (s >> 48 & 0xf000));
+	return kern_iq1_m_d(s);
 }
 /* Later rows are prefetched into the first cache if they fit there with everything else. Otherwise they go to the
  * second one, and from there, two blocks before they are used, to the first. */

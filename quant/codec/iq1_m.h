@@ -17,7 +17,7 @@ static inline void iq1_m_unpack(const struct iq1_m *b, struct codes256 *c)
 	uint64_t s = u64_of(b->scales);
 	h4 ls = { iq1_m_scales((uint32_t)s), iq1_m_scales((uint32_t)(s >> 16)), iq1_m_scales((uint32_t)(s >> 32)),
 		iq1_m_scales((uint32_t)(s >> 48)) };
-	c->d = f_half((f16)((s >> 12 & 15) | (s >> 24 & 0xf0) | (s >> 36 & 0xf00) | (s >> 48 & 0xf000)))*0.125f;
+	c->d = f_half(kern_iq1_m_d(s))*0.125f;
 	c->dmin = 0;
 	s_store(c->sc, 2*s_bytes((b16)ls) + 1);
 	s_store(c->mn, s_zero());
