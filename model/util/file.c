@@ -13,8 +13,6 @@
 #include "../../libgguf/whole.h"
 #include "file.h"
 
-enum { MAX_JSON_FILE = 256 << 20 };
-
 enum ggu_status file_fail(struct ggu_error *err, enum ggu_status code, const char *file, uint64_t offset,
 	const char *where, const char *what, ...)
 {
@@ -246,7 +244,7 @@ enum ggu_status file_json(const char *dir, const char *name, json_t **object, st
 {
 	char *text;
 	size_t n;
-	enum ggu_status s = file_slurp(dir, name, MAX_JSON_FILE, &text, &n, err);
+	enum ggu_status s = file_slurp(dir, name, FILE_TEXT_MAX, &text, &n, err);
 	if (s) return s;
 	file_json_of_python(text);
 	s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, object, err);
@@ -259,7 +257,7 @@ enum ggu_status file_json_list(const char *dir, const char *name, json_t **list,
 	char *text;
 	size_t n;
 	json_t *j;
-	enum ggu_status s = file_slurp(dir, name, MAX_JSON_FILE, &text, &n, err);
+	enum ggu_status s = file_slurp(dir, name, FILE_TEXT_MAX, &text, &n, err);
 	if (s) return s;
 	s = decode(text, n, name, 0, JSON_REJECT_DUPLICATES, &j, err);
 	free(text);

@@ -7,6 +7,8 @@
 #include <jansson.h>
 #include "../../libgguf/ggu.h"
 
+enum { FILE_TEXT_MAX = 256 << 20 };     /* bytes of JSON, of merges and of tokenizer.model; none is nearly that long */
+
 /* "dir/name", or name itself if dir is NULL, in memory of its own; NULL: out of memory. */
 char *file_path(const char *dir, const char *name);
 /* The path of a file named by an option, always with a slash, by which a program distinguishes a path from the name of

@@ -22,8 +22,6 @@ const struct vocab_special_name vocab_special_names[VOCAB_N_SPECIAL] = {
 	{ "eot", "tokenizer.ggml.eot_token_id" }, { "eom", "tokenizer.ggml.eom_token_id" },
 };
 
-enum { MAX_JSON = 256 << 20 };
-
 void *vocab_alloc(struct vocab *v, size_t bytes) { return ggu_arena_zeros(&v->arena, bytes); }
 
 struct ggu_str vocab_copy(struct vocab *v, const char *p, size_t n)
@@ -152,7 +150,7 @@ enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, s
 {
 	char *text;
 	size_t n;
-	enum ggu_status s = file_slurp(dir, name, MAX_JSON, &text, &n, err);
+	enum ggu_status s = file_slurp(dir, name, FILE_TEXT_MAX, &text, &n, err);
 	bool hidden, model = !strcmp(name, tokenizer_file);
 	*j = NULL;
 	if (s) return s == GGU_ERR_MISSING ? GGU_OK : s;
@@ -265,7 +263,7 @@ static enum ggu_status load_spm(struct vocab *v, const struct vocab_files *f, st
 	size_t n = 0;
 	enum ggu_status s = GGU_ERR_MISSING;
 	for (size_t i = 0; i < 2 && s == GGU_ERR_MISSING; i++) {
-		s = file_slurp(f->dir, names[i], MAX_JSON, &spm, &n, err);
+		s = file_slurp(f->dir, names[i], FILE_TEXT_MAX, &spm, &n, err);
 		if (!s) s = vocab_load_spm(v, spm, n, names[i], f, err);
 		free(spm);
 		spm = NULL;

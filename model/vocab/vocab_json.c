@@ -219,7 +219,7 @@ enum ggu_status vocab_load_merges_txt(struct vocab *v, const struct vocab_files 
 	char *text = NULL;
 	size_t bytes, n;
 	enum ggu_status s = added ? vocab_read_json(f->dir, "vocab.json", &vocab, err) : ggu_no_memory(err);
-	if (!s) s = vocab ? file_slurp(f->dir, "merges.txt", 256 << 20, &text, &bytes, err) : GGU_ERR_MISSING;
+	if (!s) s = vocab ? file_slurp(f->dir, "merges.txt", FILE_TEXT_MAX, &text, &bytes, err) : GGU_ERR_MISSING;
 	if (!s) small_files_added(f, vocab, added);
 	tables.vocab = vocab;
 	if (!s) s = n_tokens(&tables, f->hints, &n, err);
