@@ -2,9 +2,9 @@
  * bpe.c - see bpe.h.
  *
  * The characters of a pre-token are a linked list; a heap has the neighbours that could merge, best first (lowest rank
- * or highest score, then leftmost). A merge adds the right symbol to the left one and offers the two new pairs; entries
- * of symbols that have changed since are recognised by their lengths and skipped. A merge's result is the token with
- * the joined text, whichever merge made it.
+ * or highest score, then leftmost). A merge adds the right symbol to the left one and offers the two new pairs. The
+ * length of a symbol and the one after it grows whenever either changes, so entries of what has changed since are
+ * recognised by it and skipped. A merge's result is the token with the joined text, whichever merge made it.
  *
  * A whole text may be one pre-token. But no merge crosses a place between two characters that are adjacent in no token,
  * and the two sides of such a place do not influence each other. So a text is cut there, mostly into words, and the ids
@@ -151,15 +151,16 @@ static void fill_bytes(struct bpe *b, const bool *own)
 
 /* ---- construction ---- */
 
-/* n 0: merged away; tree: last merge, -1 none */
-struct symbol { uint32_t at, n; int32_t id, prev, next, tree; };
+struct symbol { uint32_t at, n; int32_t id, prev, next; };              /* n 0: merged away */
 struct merge { int32_t l_id, l_tree, r_id, r_tree; uint32_t l_n; };     /* what a symbol was merged from */
-struct offer { float score; uint32_t rank; int32_t left, right, id; uint32_t n; };
+/* A symbol and the one after it, n bytes. key: its order, the least first, and below it the symbol. */
+struct offer { uint64_t key; uint32_t n; int32_t id; };
 struct bpe_work {
 	const struct bpe *b;
 	const char *text;
 	struct symbol *s;
-	struct merge *tree;
+	struct merge *tree;             /* and by symbols, their last merge, or -1: only if tokens fall apart */
+	int32_t *last;
 	struct offer *heap;
 	size_t n_heap, n_tree, room;    /* bytes of text that there is room for */
 	bool unknown;                   /* the stretch has something unknown */
@@ -178,6 +179,7 @@ static void end_work(struct bpe *b)
 	if (!b->work) return;
 	free(b->work->s);
 	free(b->work->tree);
+	free(b->work->last);
 	free(b->work->heap);
 	free(b->work);
 }
@@ -205,8 +207,10 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, const bool *own
 	}
 	fill_bytes(b, own);
 	b->unk = unk ? vocab_find(v, unk) : -1;
-	for (size_t i = 0; b->unk < 0 && b->by_scores && i < v->n; i++)
-		if (v->types[i] == VOCAB_UNKNOWN) b->unk = (int32_t)i;
+	for (size_t i = 0; b->by_scores && i < v->n; i++) {
+		if (b->unk < 0 && v->types[i] == VOCAB_UNKNOWN) b->unk = (int32_t)i;
+		b->falls_apart |= v->types[i] == VOCAB_UNUSED;
+	}
 	*out = b;
 	return GGU_OK;
 }
@@ -225,9 +229,15 @@ void bpe_free(struct bpe *b)
 
 static bool before(const struct offer *x, const struct offer *y)
 {
-	if (x->score != y->score) return x->score > y->score;
-	if (x->rank != y->rank) return x->rank < y->rank;
-	return x->left < y->left;
+	return x->key < y->key;
+}
+/* A number that is less for a higher score. */
+static uint32_t order_of(float score)
+{
+	uint32_t u;
+	score += 0.0f;                  /* there is one zero */
+	memcpy(&u, &score, sizeof u);
+	return u >> 31 ? u : ~u & 0x7fffffff;
 }
 static void push(struct bpe_work *j, struct offer o)
 {
@@ -251,27 +261,29 @@ static struct offer pop(struct bpe_work *j)
 	return top;
 }
 
-static void offer(struct bpe_work *j, int32_t left, int32_t right)
+static void offer(struct bpe_work *j, int32_t left)
 {
 	const struct bpe *b = j->b;
-	struct offer o = { 0, 0, left, right, -1, 0 };
+	struct offer o;
+	uint32_t order;
 	const struct symbol *l, *r;
-	if (left < 0 || right < 0) return;
+	if (left < 0 || j->s[left].next < 0) return;
 	l = j->s + left;
-	r = j->s + right;
+	r = j->s + l->next;
 	o.n = l->n + r->n;
 	if (b->by_scores) {
 		o.id = texts_find(b->texts, j->text + l->at, o.n);
 		if (o.id < 0) return;
-		o.score = b->v->scores[o.id];
+		order = order_of(b->v->scores[o.id]);
 	} else {
 		size_t i;
 		if (l->id < 0 || r->id < 0) return;
 		i = pair_slot(b->pairs, pair_key(l->id, r->id));
 		if (!b->pairs->slot[i].key) return;
-		o.rank = b->pairs->slot[i].rank;
+		order = b->pairs->slot[i].rank;
 		o.id = b->pairs->slot[i].id;
 	}
+	o.key = (uint64_t)order << 32 | (uint32_t)left;
 	push(j, o);
 }
 
@@ -279,17 +291,23 @@ static void merge_all(struct bpe_work *j)
 {
 	while (j->n_heap) {
 		struct offer o = pop(j);
-		struct symbol *l = j->s + o.left, *r = j->s + o.right;
-		if (!l->n || !r->n || l->n + r->n != o.n || l->next != o.right) continue;
-		j->tree[j->n_tree] = (struct merge){ l->id, l->tree, r->id, r->tree, l->n };
-		l->tree = (int32_t)j->n_tree++;
+		const int32_t left = (int32_t)(uint32_t)o.key;
+		struct symbol *l = j->s + left, *r;
+		if (!l->n || l->next < 0) continue;
+		r = j->s + l->next;
+		if (l->n + r->n != o.n) continue;
+		if (j->b->falls_apart) {
+			int32_t *last = j->last + left;
+			j->tree[j->n_tree] = (struct merge){ l->id, *last, r->id, j->last[l->next], l->n };
+			*last = (int32_t)j->n_tree++;
+		}
 		l->n = o.n;
 		l->id = o.id;
 		l->next = r->next;
 		r->n = 0;
-		if (l->next >= 0) j->s[l->next].prev = o.left;
-		offer(j, l->prev, o.left);
-		offer(j, o.left, l->next);
+		if (l->next >= 0) j->s[l->next].prev = left;
+		offer(j, l->prev);
+		offer(j, left);
 	}
 }
 
@@ -337,14 +355,17 @@ static size_t stretch(const struct bpe *b, const char *text, size_t n)
 static bool make_room(struct bpe_work *j, size_t n)
 {
 	size_t room = n > 256 ? n : 256;
+	bool apart = j->b->falls_apart;
 	if (n <= j->room) return true;
 	free(j->s);
 	free(j->tree);
+	free(j->last);
 	free(j->heap);
 	j->s = malloc(room*sizeof *j->s);
-	j->tree = malloc(room*sizeof *j->tree);
-	j->heap = malloc(3*room*sizeof *j->heap);
-	j->room = j->s && j->tree && j->heap ? room : 0;
+	j->tree = apart ? malloc(room*sizeof *j->tree) : NULL;
+	j->last = apart ? malloc(room*sizeof *j->last) : NULL;
+	j->heap = malloc(2*room*sizeof *j->heap);       /* each pair, and one more with each merge */
+	j->room = j->s && j->heap && (!apart || (j->tree && j->last)) ? room : 0;
 	return j->room;
 }
 
@@ -365,15 +386,16 @@ static bool encode_stretch(struct bpe_work *j, const char *text, size_t n, bool 
 			j->unknown = true;
 			continue;
 		}
-		j->s[count] = (struct symbol){ (uint32_t)at, (uint32_t)len, id, count - 1, count + 1, -1 };
+		j->s[count] = (struct symbol){ (uint32_t)at, (uint32_t)len, id, count - 1, count + 1 };
+		if (j->last) j->last[count] = -1;
 		count++;
 	}
 	if (!count) return true;
 	j->s[count - 1].next = -1;
-	for (int32_t i = 0; i + 1 < count; i++) offer(j, i, i + 1);
+	for (int32_t i = 0; i + 1 < count; i++) offer(j, i);
 	merge_all(j);
 	for (int32_t i = 0; ok && i >= 0; i = j->s[i].next)
-		ok = emit(j, j->s[i].id, j->s[i].tree, j->s[i].at, j->s[i].n, unknown, o);
+		ok = emit(j, j->s[i].id, j->last ? j->last[i] : -1, j->s[i].at, j->s[i].n, unknown, o);
 	return ok;
 }
 

@@ -14,6 +14,7 @@ struct bpe {
 	/* pairs of characters that are adjacent in a token, if a pre-token may be a whole text; else NULL */
 	struct pair_map *joints;
 	bool by_scores, byte_fallback, fuse_unk, ignore_merges;
+	bool falls_apart;       /* some tokens are of type unused, and become what they were merged from */
 	int32_t unk, byte[256]; /* -1: none */
 	struct memo *memo;      /* stretches without anything unknown */
 	struct bpe_work *work;

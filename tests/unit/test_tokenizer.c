@@ -463,6 +463,47 @@ static void ends_are_known_by_name(void **state)
 	}
 }
 
+/* Scores merge a and b first, then c to them. Where the results are of type unused, they become what they were merged
+ * from, though b and c would be a token. */
+static void unused_tokens_fall_apart(void **state)
+{
+	enum { MORE = 7 };
+	static const char *const tokens[MORE] = { "<unk>", "a", "b", "c", "ab", "bc", "abc" };
+	static const float scores[MORE] = { 0, -9, -9, -9, -1, -2, -3 };
+	static const struct { int ab, abc; size_t n; int32_t want[6]; } cases[] = {
+		{ VOCAB_NORMAL, VOCAB_NORMAL, 2, { 6, 6 } },
+		{ VOCAB_NORMAL, VOCAB_UNUSED, 4, { 4, 3, 4, 3 } },
+		{ VOCAB_UNUSED, VOCAB_NORMAL, 2, { 6, 6 } },
+		{ VOCAB_UNUSED, VOCAB_UNUSED, 6, { 1, 2, 3, 1, 2, 3 } },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
+		const int32_t types[MORE] = { VOCAB_UNKNOWN, VOCAB_NORMAL, VOCAB_NORMAL, VOCAB_NORMAL, cases[i].ab,
+			VOCAB_NORMAL, cases[i].abc };
+		struct ggu_meta *m = ggu_meta_new();
+		struct ggu_str list[MORE];
+		struct vocab *v;
+		struct tokenizer *t;
+		int32_t *ids = NULL;
+		size_t n = 0;
+		for (int k = 0; k < MORE; k++) list[k] = (struct ggu_str){ tokens[k], strlen(tokens[k]) };
+		set_text(m, "tokenizer.ggml.model", "llama");
+		ggu_meta_set_strs(m, "tokenizer.ggml.tokens", list, MORE);
+		ggu_meta_set_array(m, "tokenizer.ggml.scores", GGU_F32, scores, MORE);
+		ggu_meta_set_array(m, "tokenizer.ggml.token_type", GGU_I32, types, MORE);
+		ggu_meta_set_bool(m, "tokenizer.ggml.add_space_prefix", false);
+		assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
+		assert_int_equal(tokenizer_new(&t, v, NULL), GGU_OK);
+		assert_int_equal(tokenizer_encode(t, "abcabc", 6, 0, &ids, &n, NULL), GGU_OK);
+		assert_int_equal(n, cases[i].n);
+		assert_memory_equal(ids, cases[i].want, n*sizeof *ids);
+		free(ids);
+		tokenizer_free(t);
+		vocab_free(v);
+		ggu_meta_free(m);
+	}
+}
+
 /* tokenizer.ggml.pre alone: DeepSeek LLM takes the last of several blanks as a part of the word behind them, whichever
  * script with capitals the word is of. A merge of two blanks shows that the second was not with the first. */
 static void letters_of_deepseek_llm(void **state)
@@ -549,6 +590,7 @@ int main(void)
 		cmocka_unit_test(known_words_part_unknown_ones),
 			cmocka_unit_test(neighbours_of_what_is_no_token_merge),
 		cmocka_unit_test(ends_are_known_by_name),
+		cmocka_unit_test(unused_tokens_fall_apart),
 		cmocka_unit_test(letters_of_deepseek_llm), cmocka_unit_test(unknown_token_by_its_text),
 		cmocka_unit_test(words_and_brackets_look_special),
 	};
