@@ -256,7 +256,7 @@ void out_rest(struct out *o)
 void out_resume(struct out *o)
 {
 	if (o->fd >= 0) return;
-	o->fd = open(o->temp.hidden, O_RDWR | O_CLOEXEC);
+	o->fd = open(o->temp.hidden, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (o->fd < 0 || fchmod(o->fd, o->mode)) msg_die("%s: %s", o->name, strerror(errno));
 }
 
