@@ -109,6 +109,7 @@ struct digits_type {
 	enum digits_scale scale;
 	float factor;                   /* of d of super-blocks */
 	size_t supers;                  /* a chunk's super-blocks of one token; 0: DIGITS_SUPERS */
+	const struct digits_table *alone;       /* if not NULL, for one token if rows go to the first cache */
 };
 /* y[rows] += n blocks of a token whose sums begin at `sums` and whose strip is `strip` */
 typedef void settle_fn(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s,

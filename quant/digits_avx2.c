@@ -321,7 +321,9 @@ static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_
 void digits_mul(const struct digits_table *books, const struct digits_table *digits, const struct quant_mul *m,
 	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
-	const struct digits_table *table = books->type[m->type].sums[0] ? books : digits;
+	const struct digits_table *from = books->type[m->type].sums[0] ? books : digits,
+		*alone = m->n_tokens == 1 && mul_rows_to_first_cache ? from->type[m->type].alone : NULL,
+		*table = alone ? alone : from;
 	const struct ggu_type_info *info = ggu_type_info(m->type);
 	const size_t block = mul_block(kind), unit = info->block_weights, some = DIGITS_COLUMNS/unit,
 		supers = table->type[m->type].supers ? table->type[m->type].supers : DIGITS_SUPERS;

@@ -153,7 +153,7 @@ const struct digits_table DIGITS_TABLE = { ROWS, READS, settle, {
 	[GGU_TYPE_Q4_1] = { OF(q4_1), DIGITS_PAIR, 1 },
 	[GGU_TYPE_Q5_0] = { OF(q5_0), DIGITS_HALF, 1 },
 	[GGU_TYPE_Q5_1] = { OF(q5_1), DIGITS_PAIR, 1 },
-	[GGU_TYPE_Q8_0] = { OF(q8_0), DIGITS_HALF, 1 },
+	[GGU_TYPE_Q8_0] = { OF(q8_0), DIGITS_HALF, 1, .alone = DIGITS_Q8_0_ALONE },
 	[GGU_TYPE_IQ4_NL] = { OF(iq4_nl), DIGITS_HALF, 1 },
 	[GGU_TYPE_MXFP4] = { OF(mxfp4), DIGITS_EXPONENT, 1 },
 	[GGU_TYPE_NVFP4] = { OF(nvfp4), DIGITS_SMALL, 1 },
