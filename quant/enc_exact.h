@@ -29,14 +29,15 @@ struct exact {
 	uint8_t code[EXACT_WEIGHTS];
 };
 
-/* The greatest common divisor of a and b. If both are on a lattice, at most `most` times its step, that takes few
- * divisions (Lamé). Returns 1 if it takes more. */
-static int64_t exact_gcd(int64_t a, int64_t b, int64_t most)
+/* The greatest common divisor of a and b; or 1, sooner, if it is less than `least`. */
+static int64_t exact_gcd(int64_t a, int64_t b, int64_t least)
 {
-	int left = 4;
-	for (int64_t m = most; m > 0; m /= 2) left += 2;
-	for (; b && left > 0; left--) { int64_t r = a % b; a = b; b = r; }
-	return b ? 1 : a < 0 ? -a : a;
+	while (b) {
+		int64_t r = a % b;
+		if (r && (r < 0 ? -r : r) < least) return 1;
+		a = b; b = r;
+	}
+	return a < 0 ? -a : a;
 }
 /* Loads the first n weights. false: some are not finite, or their exponents are too far apart for integers. */
 static bool exact_load(struct exact *e, const float *x, int n)
@@ -73,8 +74,8 @@ static bool exact_divide(const struct coder *c, struct exact *e)
 	for (int i = 0; i < e->n; i++) {
 		int64_t m = a ? e->x[i] - e->x[i/c->n*c->n] : e->x[i];
 		m = m < 0 ? -m : m;
-		if (m && (!e->divisor || m % e->divisor)) e->divisor = exact_gcd(m, e->divisor, e->most);
 		e->top = m > e->top ? m : e->top;
+		if (m && (!e->divisor || m % e->divisor)) e->divisor = exact_gcd(m, e->divisor, e->top/e->most);
 		if (e->top > e->most*e->divisor) return false;
 	}
 	return true;
@@ -190,7 +191,7 @@ static int exact_mins(const struct coder *c, const struct exact *e, int j, int p
 	int64_t least = x[0], most = x[0], apart = 0;
 	int n = 0;
 	for (int i = 1; i < c->n; i++) {
-		apart = exact_gcd(x[i] - x[0], apart, INT64_MAX);
+		apart = exact_gcd(x[i] - x[0], apart, 0);
 		least = x[i] < least ? x[i] : least;
 		most = x[i] > most ? x[i] : most;
 	}
@@ -285,7 +286,7 @@ static bool exact_flat(const struct coder *c, struct exact *e)
 	memset(e->sub, 0, sizeof e->sub);
 	memset(e->min, 0, sizeof e->min);
 	for (int i = 0; i < e->n; i += c->n)
-		divisor[e->x[i] > 0] = exact_gcd(e->x[i], divisor[e->x[i] > 0], INT64_MAX);
+		divisor[e->x[i] > 0] = exact_gcd(e->x[i], divisor[e->x[i] > 0], 0);
 	e->d = e->dmin = 0;
 	for (int up = 0; up < 2; up++) {
 		bool done = !divisor[up];
