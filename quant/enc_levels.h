@@ -27,6 +27,7 @@ enum { MANY = 8 };
 struct levels_effort {
 	int starts, iters;      /* first guesses (even), alternations of the best even and the best odd one */
 	int walks, reach;       /* refits; ls may move by 3*reach + 1 in the first, by 1 in the others */
+	bool steps;             /* of blocks: whether steps are looked for (enc_blocks.h) */
 };
 
 /* The nearest of sixteen levels is found by binary search: midpoints to compare with are looked up by a permutation.
@@ -284,35 +285,6 @@ static inline void levels_again(const struct levels *a, const struct levels_effo
 		lv_walk(a, t, o, 0, &g);
 		r_put(v->ls + o, r_floats(g.ls + o));
 	}
-}
-
-/* Where f16 is coarse, takes for each scale in s, which is an f16, the best of itself and its two neighbours; 0 only if
- * nothing is better. */
-static inline void lv_coarse(const struct levels *a, const struct tile *t, int o, float *s)
-{
-	rf scale = r_floats(t->scale + o), step = r_f16_step(scale), d = r_floats(s + o), best = d, least = r_dup(0);
-	rf c[3] = { d - step, d, d + step }, err[3];
-	rm coarse = r_lt(r_abs(d*scale), r_dup(f16_coarse));
-	if (!m_bits(coarse)) return;
-	for (int e = 0; e < a->n; e++) { rf x = r_floats(&t->x[e][o]); least += r_floats(&t->w[e][o])*x*x; }
-	best = r_if(coarse, r_dup(0), best);
-	lv_errors(a, t, o, c, err);
-	for (int k = 0; k < 3; k++) {
-		rm ok = m_and(m_and(coarse, r_ne(c[k], r_dup(0))), r_lt(err[k], least));
-		best = r_if(ok, c[k], best); least = r_if(ok, err[k], least);
-	}
-	r_put(s + o, best);
-}
-/* Fits blocks whose scale is an f16 of their own: weight = d*v. */
-static inline void levels_blocks(const struct levels *a, const struct levels_effort *effort, struct tile *t,
-	struct fitted *f)
-{
-	_Alignas(64) float s[LANES];
-	for (int o = 0; o < LANES; o += REG) r_put(s + o, lv_start(a, a->start, effort, t, o).s);
-	for (int l = 0; l < LANES; l++) s[l] = f16_unit(s[l], t->scale[l]);
-	for (int o = 0; o < LANES; o += REG) lv_coarse(a, t, o, s);
-	for (int l = 0; l < LANES; l++) f->d[l] = s[l]*t->scale[l];
-	lv_codes(a, t, s);
 }
 
 /* Fits units of `per` lanes that have one scale, an f16: the steps of lv_start, with each sum taken over the lanes of a

@@ -9,6 +9,7 @@
 #include "enc_affine.h"
 #include "enc_plain.h"
 #include "enc_levels.h"
+#include "enc_blocks.h"
 #include "enc_half.h"
 #include "enc_quick.h"
 #include "enc_grid.h"

@@ -24,12 +24,12 @@ static const struct levels_effort q4_0_effort[] = {
 	{ .starts = 2, .iters = 0 },
 	{ .starts = 4, .iters = 0 },
 	{ .starts = 12, .iters = 1 },
-	{ .starts = 24, .iters = 1 },
-	{ .starts = 40, .iters = 2 },
-	{ .starts = 40, .iters = 3 },
-	{ .starts = 40, .iters = 4 },
-	{ .starts = 40, .iters = 5 },
-	{ .starts = 40, .iters = 6 },
+	{ .starts = 24, .iters = 1, .steps = true },
+	{ .starts = 40, .iters = 2, .steps = true },
+	{ .starts = 40, .iters = 3, .steps = true },
+	{ .starts = 40, .iters = 4, .steps = true },
+	{ .starts = 40, .iters = 5, .steps = true },
+	{ .starts = 40, .iters = 6, .steps = true },
 };
 static void pack_q4_0(void *block, const struct tile *t, const struct fitted *f, int h)
 {

@@ -19,12 +19,12 @@ static const struct affine_effort q4_1_effort[] = {
 	{ .starts = 2, .iters = 1 },
 	{ .starts = 4, .iters = 1 },
 	{ .starts = 6, .iters = 2 },
-	{ .starts = 8, .iters = 2 },
-	{ .starts = 12, .iters = 3 },
-	{ .starts = 16, .iters = 3 },
-	{ .starts = 20, .iters = 4 },
-	{ .starts = 32, .iters = 5 },
-	{ .starts = 32, .iters = 8 },
+	{ .starts = 8, .iters = 2, .steps = true },
+	{ .starts = 12, .iters = 3, .steps = true },
+	{ .starts = 16, .iters = 3, .steps = true },
+	{ .starts = 20, .iters = 4, .steps = true },
+	{ .starts = 32, .iters = 5, .steps = true },
+	{ .starts = 32, .iters = 8, .steps = true },
 };
 static void pack_q4_1(void *block, const struct tile *t, const struct fitted *f, int h)
 {

@@ -27,9 +27,10 @@ enum kind {
 	SMOOTH, TAILS, HOLES, ONE_SIGN, TINY, HUGE_VALUES, ZERO, TIES, OUTLIER, HALF_DEAD, NOT_FINITE, CODES, KINDS
 };
 /* a weight decoded from a code of four bits, one step for `columns` columns, and the zero point 8 */
+static float step_of(int i, int columns) { return 0.0057f*(float)(8 + i/columns*5%7)/8; }
 static float of_code(float v, int i, int columns)
 {
-	float step = 0.0057f*(float)(8 + i/columns*5%7)/8, q = rintf(v/step);
+	float step = step_of(i, columns), q = rintf(v/step);
 	return (q < -8 ? -8 : q > 7 ? 7 : q)*step;
 }
 static void fill(enum kind kind)
@@ -251,28 +252,36 @@ static void few_levels_are_kept(void **state)
 	}
 }
 
-/* Weights that were decoded from codes of four bits, with a step for a row, a group or each sub-block: a type with as
- * many codes finds them again, up to the rounding of f16 and of integer scales, in place of others that fit as badly as
- * those of any weights, which would leave 1e-3 and more. */
+/* Weights that were decoded from codes of four bits, with a step for a row, a group or 32 columns, and in types with
+ * mins also with another zero point: a type with as many codes finds them again, up to the rounding of f16 and of
+ * integer scales, in place of others that fit as badly as those of any weights, which would leave 3e-4 and more. */
 static void codes_of_other_types_are_found(void **state)
 {
-	static const struct { int columns; double limit; } steps[] = { { COLS, 1e-8 }, { 128, 2e-5 }, { 32, 5e-5 } };
+	static const int columns[] = { COLS, 128, 32 };
+	static const struct { uint32_t type; bool mins; double limit[3]; } types[] = {
+		{ GGU_TYPE_Q4_K, true, { 1e-8, 2e-5, 5e-5 } }, { GGU_TYPE_Q5_K, true, { 1e-8, 2e-5, 5e-5 } },
+		{ GGU_TYPE_Q4_0, false, { 2e-7, 2e-7, 2e-7 } }, { GGU_TYPE_Q5_0, false, { 2e-7, 2e-7, 2e-7 } },
+		{ GGU_TYPE_Q4_1, true, { 2e-7, 2e-7, 2e-7 } }, { GGU_TYPE_Q5_1, true, { 2e-7, 2e-7, 2e-7 } },
+	};
 	(void)state;
-	for (size_t m = 0; m < sizeof steps/sizeof *steps; m++)
-		for (int k = 0; k < 4; k++) {
-			const uint32_t type = k < 2 ? GGU_TYPE_Q4_K : GGU_TYPE_Q5_K;
+	for (size_t t = 0; t < sizeof types/sizeof *types; t++)
+		for (int k = 0; k < 12; k++) {
+			const int m = k/4;
 			double left;
+			if (k/2 % 2 && !types[t].mins) continue;
 			fill(SMOOTH);
-			for (int i = 0; i < N; i++) x[i] = of_code(x[i], i, steps[m].columns);
-			left = share_left(type, k % 2 ? imp : NULL);
-			if (!(left <= steps[m].limit)) fail_msg("%s, a step for %d columns: %g is left",
-				ggu_type_info(type)->name, steps[m].columns, left);
+			for (int i = 0; i < N; i++)
+				x[i] = of_code(x[i], i, columns[m]) + (k/2 % 2 ? 5*step_of(i, columns[m]) : 0);
+			left = share_left(types[t].type, k % 2 ? imp : NULL);
+			if (!(left <= types[t].limit[m])) fail_msg("%s, a step for %d columns: %g is left",
+				ggu_type_info(types[t].type)->name, columns[m], left);
 		}
 }
-/* Common factors of the integer scales leave a choice of d, and f16 rounds none of one value well. */
+/* Common factors of the integer scales, or of codes, leave a choice of d, and f16 rounds none of one value well. */
 static void scales_of_ternary_weights_are_rounded_well(void **state)
 {
-	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K };
+	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K, GGU_TYPE_Q4_0, GGU_TYPE_Q4_1,
+		GGU_TYPE_Q5_0, GGU_TYPE_Q5_1 };
 	(void)state;
 	for (size_t k = 0; k < sizeof types/sizeof *types; k++) {
 		double left = 0;
