@@ -33,7 +33,7 @@ struct affine {
 struct affine_effort {
 	int starts, iters;      /* first guesses (even), alternations of each */
 	int walks;
-	bool steps;             /* of blocks: whether steps are looked for (enc_blocks.h) */
+	bool steps;             /* of blocks: whether steps are looked for (enc_step.h) */
 };
 /* The lists were made greedily: each next start is the one that, after three alternations, most lowers the error of the
  * best so far, over real and synthetic sub-blocks with and without importances (scripts/fit-starts). */

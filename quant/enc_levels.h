@@ -7,6 +7,7 @@
  * A set of uneven levels (IQ4_NL, IQ4_XS, MXFP4, NVFP4) is a table of sixteen and of the midpoints between them. */
 #ifndef QUANT_ENC_LEVELS_H
 #define QUANT_ENC_LEVELS_H
+#include "enc_step.h"
 #include "enc_tile.h"
 
 struct uneven;
@@ -27,7 +28,7 @@ enum { MANY = 8 };
 struct levels_effort {
 	int starts, iters;      /* first guesses (even), alternations of the best even and the best odd one */
 	int walks, reach;       /* refits; ls may move by 3*reach + 1 in the first, by 1 in the others */
-	bool steps;             /* of blocks: whether steps are looked for (enc_blocks.h) */
+	bool steps;             /* whether steps are looked for (enc_step.h) */
 };
 
 /* The nearest of sixteen levels is found by binary search: midpoints to compare with are looked up by a permutation.
@@ -146,16 +147,20 @@ SPECIAL struct lv_fit lv_start(const struct levels *a, const float *start, const
 	return b;
 }
 
+/* First guesses of a tile's lanes: scales, and the curvatures of the errors along them. */
+struct lv_first { _Alignas(64) float s[LANES], c[LANES]; };
 /* The d, of either sign, for which integers slo..shi best represent v[j]/d, with errors weighted by c[j]; one candidate
- * for each lane, as in enc_affine.h. */
-static inline float lv_ladder(const struct levels *a, const float *v, const float *c, int n, float scale)
+ * for each lane, as in enc_affine.h. whole: the largest |v| is a whole number of d. */
+SPECIAL float lv_ladder(const struct levels *a, bool whole, const float *v, const float *c, int n, float scale)
 {
 	enum { RUNGS = 64 };
 	_Alignas(64) float rung[RUNGS], err[RUNGS];
 	float hi = 0;
 	for (int j = 0; j < n; j++) hi = fabsf(v[j]) > hi ? fabsf(v[j]) : hi;
 	if (!(hi > 1e-30f)) return 0;
-	for (int k = 0; k < RUNGS; k++) rung[k] = (k & 1 ? a->slo : -a->slo)*(1.04f - 0.45f/RUNGS*(float)k);
+	for (int k = 0; k < RUNGS; k++)
+		rung[k] = whole ? fmaxf(a->shi - (float)k, 1) :
+			(k & 1 ? a->slo : -a->slo)*(1.04f - 0.45f/RUNGS*(float)k);
 	for (int k = 0; k < RUNGS; k += REG) {
 		rf r = r_floats(rung + k), inv = r*(1/hi), s = r_dup(0);
 		for (int j = 0; j < n; j++) {
@@ -203,24 +208,17 @@ static inline void lv_codes(const struct levels *a, struct tile *t, const float 
 /* The best that searches have found: ls of each lane; of each super-block d, its error, how much of the sum of w x x it
  * explains, and whether its search has ended. */
 struct lv_found { float ls[LANES], d[LANES], err[LANES], explained[LANES]; bool ended[LANES]; };
-/* Searches, and changes *f for the super-blocks whose search has not ended, where the result is better. This ends their
- * search, except for those of plain weights (see a_plain); returns whether there are such. */
-static inline bool lv_search(const struct levels *a, const float *start, const struct levels_effort *effort,
-	const struct tile *t, int per, struct lv_found *f)
+/* Finds scales for first guesses, and changes *f for the super-blocks whose search has not ended, where the result is
+ * better. whole: of lv_ladder; then the scales may change by a common factor, as suits f16. */
+SPECIAL void lv_settle(const struct levels *a, const struct levels_effort *effort, bool whole,
+	const struct tile *t, int per, const struct lv_first *b, struct lv_found *f)
 {
-	_Alignas(64) float s[LANES], cs[LANES], excess[LANES];
 	struct lv_lanes v;
-	bool plain = false;
-	for (int o = 0; o < LANES; o += REG) {
-		struct lv_fit b = lv_start(a, start, effort, t, o);
-		r_put(s + o, b.s); r_put(cs + o, b.c);
-		r_put(excess + o, (1 - tile_plain)*b.all - b.gain);
-	}
 	for (int g = 0; g < LANES; g += per) {
-		float dd = lv_ladder(a, s + g, cs + g, per, t->scale[g/per]);
+		float dd = lv_ladder(a, whole, b->s + g, b->c + g, per, t->scale[g/per]);
 		for (int j = g; j < g + per; j++) {
 			v.d[j] = dd;
-			v.ls[j] = dd != 0 ? roundi(clampf(s[j]/dd, a->slo, a->shi)) : 0;
+			v.ls[j] = dd != 0 ? roundi(clampf(b->s[j]/dd, a->slo, a->shi)) : 0;
 		}
 	}
 	for (int it = 0; it < effort->walks; it++) {
@@ -233,20 +231,61 @@ static inline bool lv_search(const struct levels *a, const float *start, const s
 				E += v.err[j];
 			}
 			if (A > 0) {                    /* the error after the refit: it is quadratic in d */
-				float was = v.d[g], now = f16_unit(P/A, t->scale[g/per]);
+				float k = whole ? f16_factor(P/A, v.ls + g, per, a->shi, t->scale[g/per]) : 1;
+				float d = f16_unit(P/A/k, t->scale[g/per]), was = v.d[g], now = d*k;
 				E += (now - was)*((now + was)*A - 2*P);
-				for (int j = g; j < g + per; j++) v.d[j] = now;
+				for (int j = g; j < g + per; j++) { v.d[j] = d; v.ls[j] = roundi(v.ls[j]*k); }
 			}
 			if (f->ended[g/per] || !(E < f->err[g/per])) continue;
 			f->err[g/per] = E; f->explained[g/per] = A > 0 ? P*P/A : 0; f->d[g/per] = v.d[g];
 			for (int j = g; j < g + per; j++) f->ls[j] = v.ls[j];
 		}
 	}
+}
+/* Searches with starts. This ends the search of super-blocks, except for those of plain weights (see a_plain); returns
+ * whether there are such. Leaves its guesses in *b. */
+static inline bool lv_search(const struct levels *a, const float *start, const struct levels_effort *effort,
+	const struct tile *t, int per, struct lv_first *b, struct lv_found *f)
+{
+	_Alignas(64) float excess[LANES];
+	bool plain = false;
+	for (int o = 0; o < LANES; o += REG) {
+		struct lv_fit l = lv_start(a, start, effort, t, o);
+		r_put(b->s + o, l.s); r_put(b->c + o, l.c);
+		r_put(excess + o, (1 - tile_plain)*l.all - l.gain);
+	}
+	lv_settle(a, effort, false, t, per, b, f);
 	for (int g = 0; g < LANES; g += per) {
 		f->ended[g/per] = !(lane_sum(excess + g, per) < 0);
 		plain |= !f->ended[g/per];
 	}
 	return plain;
+}
+/* Searches once more, with steps, a super-block that fills the tile, if its weights have few mantissas and a quarter of
+ * its sub-blocks are whole multiples. b: the guesses for the others. Weights of at most four bits have a mean of 3.5
+ * classes among the first six, eight-bit floats 4.4, others 5.6. */
+static __attribute__((noinline)) void lv_steps(const struct levels *a, const struct levels_effort *effort,
+	const struct tile *t, struct lv_first *b, struct lv_found *f)
+{
+	const struct codes c = { a->lo, a->hi, false };
+	const float share = a->hi - a->lo > 31 ? step_nothing/4 : step_nothing;
+	_Alignas(64) float whole[LANES];
+	for (int o = 0; o < LANES; o += REG) {
+		rf zero = r_dup(0), xx = zero;
+		struct step s;
+		for (int e = 0; e < a->n; e++) {
+			rf x = r_floats(&t->x[e][o]);
+			xx += r_floats(&t->w[e][o])*x*x;
+		}
+		step_largest(t, o, a->n, &c, xx*share, r_gt(xx, zero), &s);
+		step_fit(t, o, a->n, &c, zero, zero, &s);       /* only mins need the sums of w and w x */
+		r_put(b->s + o, r_if(s.whole, s.s, r_floats(b->s + o)));
+		r_put(b->c + o, r_if(s.whole, s.cs, r_floats(b->c + o)));
+		r_put(whole + o, r_keep(s.whole, r_dup(1)));
+	}
+	if (lane_sum(whole, LANES) < 0.25f*LANES) return;
+	f->ended[0] = false;                    /* one more result may replace what was found */
+	lv_settle(a, effort, true, t, LANES, b, f);
 }
 
 /* Fits the tile: puts codes into t->q, and finds ls of each lane and d of each super-block of `per` lanes. lift: see
@@ -254,14 +293,17 @@ static inline bool lv_search(const struct levels *a, const float *start, const s
 static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
 	int per, struct fitted *f)
 {
+	enum { FIRST = 6, FEW = 4 };
 	struct lv_found b = { 0 };
+	struct lv_first first, again;
 	float s[LANES];
 	for (int g = 0; g < LANES; g += per) b.err[g/per] = INFINITY;
-	if (lv_search(a, a->start, effort, t, per, &b) && !a->uneven) {
+	if (lv_search(a, a->start, effort, t, per, &first, &b) && !a->uneven) {
 		const float start[2] = { a->hi, a->hi };
 		const struct levels_effort once = { .starts = 2, .walks = effort->walks };
-		lv_search(a, start, &once, t, per, &b);
+		lv_search(a, start, &once, t, per, &again, &b);
 	}
+	if (effort->steps && per == LANES && tile_classes(t, FIRST) <= FEW*LANES) lv_steps(a, effort, t, &first, &b);
 	for (int j = 0; j < LANES; j++) {
 		f->ls[j] = b.ls[j];
 		s[j] = b.d[j/per]*b.ls[j];

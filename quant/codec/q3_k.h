@@ -42,12 +42,12 @@ static const struct levels_effort q3_k_effort[] = {
 	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 8, .iters = 1, .walks = 1, .reach = 0 },
-	{ .starts = 10, .iters = 1, .walks = 1, .reach = 1 },
-	{ .starts = 16, .iters = 1, .walks = 1, .reach = 1 },
-	{ .starts = 16, .iters = 2, .walks = 3, .reach = 1 },
-	{ .starts = 20, .iters = 3, .walks = 4, .reach = 2 },
-	{ .starts = 32, .iters = 3, .walks = 6, .reach = 3 },
-	{ .starts = 40, .iters = 4, .walks = 8, .reach = 5 },
+	{ .starts = 10, .iters = 1, .walks = 1, .reach = 1, .steps = true },
+	{ .starts = 16, .iters = 1, .walks = 1, .reach = 1, .steps = true },
+	{ .starts = 16, .iters = 2, .walks = 3, .reach = 1, .steps = true },
+	{ .starts = 20, .iters = 3, .walks = 4, .reach = 2, .steps = true },
+	{ .starts = 32, .iters = 3, .walks = 6, .reach = 3, .steps = true },
+	{ .starts = 40, .iters = 4, .walks = 8, .reach = 5, .steps = true },
 };
 static void pack_q3_k(void *block, const struct tile *t, const struct fitted *f, int h)
 {

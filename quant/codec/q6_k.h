@@ -34,12 +34,12 @@ static const struct levels_effort q6_k_effort[] = {
 	{ .starts = 2, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 4, .iters = 0, .walks = 1, .reach = 0 },
 	{ .starts = 8, .iters = 0, .walks = 1, .reach = 0 },
-	{ .starts = 10, .iters = 0, .walks = 1, .reach = 0 },
-	{ .starts = 14, .iters = 0, .walks = 1, .reach = 0 },
-	{ .starts = 14, .iters = 0, .walks = 2, .reach = 1 },
-	{ .starts = 20, .iters = 0, .walks = 2, .reach = 2 },
-	{ .starts = 40, .iters = 0, .walks = 3, .reach = 4 },
-	{ .starts = 40, .iters = 1, .walks = 4, .reach = 14 },
+	{ .starts = 10, .iters = 0, .walks = 1, .reach = 0, .steps = true },
+	{ .starts = 14, .iters = 0, .walks = 1, .reach = 0, .steps = true },
+	{ .starts = 14, .iters = 0, .walks = 2, .reach = 1, .steps = true },
+	{ .starts = 20, .iters = 0, .walks = 2, .reach = 2, .steps = true },
+	{ .starts = 40, .iters = 0, .walks = 3, .reach = 4, .steps = true },
+	{ .starts = 40, .iters = 1, .walks = 4, .reach = 14, .steps = true },
 };
 static void pack_q6_k(void *block, const struct tile *t, const struct fitted *f, int h)
 {

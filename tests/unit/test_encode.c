@@ -252,16 +252,18 @@ static void few_levels_are_kept(void **state)
 	}
 }
 
-/* Weights that were decoded from codes of four bits, with a step for a row, a group or 32 columns, and in types with
- * mins also with another zero point: a type with as many codes finds them again, up to the rounding of f16 and of
- * integer scales, in place of others that fit as badly as those of any weights, which would leave 3e-4 and more. */
+/* Weights that were decoded from codes of four bits, or of three for Q3_K, with a step for a row, a group or 32
+ * columns, and in types with mins also with another zero point: a type with as many codes finds them again, up to the
+ * rounding of f16 and of integer scales, in place of others that fit as badly as those of any weights, which would
+ * leave 1e-6 in Q6_K, and 3e-4 and more in other types. */
 static void codes_of_other_types_are_found(void **state)
 {
 	static const int columns[] = { COLS, 128, 32 };
-	static const struct { uint32_t type; bool mins; double limit[3]; } types[] = {
-		{ GGU_TYPE_Q4_K, true, { 1e-8, 2e-5, 5e-5 } }, { GGU_TYPE_Q5_K, true, { 1e-8, 2e-5, 5e-5 } },
-		{ GGU_TYPE_Q4_0, false, { 2e-7, 2e-7, 2e-7 } }, { GGU_TYPE_Q5_0, false, { 2e-7, 2e-7, 2e-7 } },
-		{ GGU_TYPE_Q4_1, true, { 2e-7, 2e-7, 2e-7 } }, { GGU_TYPE_Q5_1, true, { 2e-7, 2e-7, 2e-7 } },
+	static const struct { uint32_t type; bool mins; float top; double limit[3]; } types[] = {
+		{ GGU_TYPE_Q4_K, true, 7, { 1e-8, 2e-5, 5e-5 } }, { GGU_TYPE_Q5_K, true, 7, { 1e-8, 2e-5, 5e-5 } },
+		{ GGU_TYPE_Q3_K, false, 3, { 1e-8, 1e-7, 1e-7 } }, { GGU_TYPE_Q6_K, false, 7, { 1e-8, 1e-7, 1e-7 } },
+		{ GGU_TYPE_Q4_0, false, 7, { 2e-7, 2e-7, 2e-7 } }, { GGU_TYPE_Q5_0, false, 7, { 2e-7, 2e-7, 2e-7 } },
+		{ GGU_TYPE_Q4_1, true, 7, { 2e-7, 2e-7, 2e-7 } }, { GGU_TYPE_Q5_1, true, 7, { 2e-7, 2e-7, 2e-7 } },
 	};
 	(void)state;
 	for (size_t t = 0; t < sizeof types/sizeof *types; t++)
@@ -270,8 +272,11 @@ static void codes_of_other_types_are_found(void **state)
 			double left;
 			if (k/2 % 2 && !types[t].mins) continue;
 			fill(SMOOTH);
-			for (int i = 0; i < N; i++)
-				x[i] = of_code(x[i], i, columns[m]) + (k/2 % 2 ? 5*step_of(i, columns[m]) : 0);
+			for (int i = 0; i < N; i++) {
+				const float step = step_of(i, columns[m]), v = of_code(x[i], i, columns[m]);
+				x[i] = fminf(v, types[t].top*step) + (k/2 % 2 ? 5*step : 0);
+				x[i] = fmaxf(x[i], -(types[t].top + 1)*step);
+			}
 			left = share_left(types[t].type, k % 2 ? imp : NULL);
 			if (!(left <= types[t].limit[m])) fail_msg("%s, a step for %d columns: %g is left",
 				ggu_type_info(types[t].type)->name, columns[m], left);
@@ -280,8 +285,8 @@ static void codes_of_other_types_are_found(void **state)
 /* Common factors of the integer scales, or of codes, leave a choice of d, and f16 rounds none of one value well. */
 static void scales_of_ternary_weights_are_rounded_well(void **state)
 {
-	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K, GGU_TYPE_Q4_0, GGU_TYPE_Q4_1,
-		GGU_TYPE_Q5_0, GGU_TYPE_Q5_1 };
+	static const uint32_t types[] = { GGU_TYPE_Q2_K, GGU_TYPE_Q3_K, GGU_TYPE_Q4_K, GGU_TYPE_Q5_K, GGU_TYPE_Q6_K,
+		GGU_TYPE_Q4_0, GGU_TYPE_Q4_1, GGU_TYPE_Q5_0, GGU_TYPE_Q5_1 };
 	(void)state;
 	for (size_t k = 0; k < sizeof types/sizeof *types; k++) {
 		double left = 0;
