@@ -115,10 +115,13 @@ static inline void levels_blocks(const struct levels *a, const struct levels_eff
 	for (int l = 0; l < LANES; l++) s[l] = f16_unit(s[l], t->scale[l]);
 	for (int o = 0; o < LANES; o += REG) {
 		const struct codes c = { a->lo, a->hi, false };
+		rf d, none = r_dup(0);
 		rm few;
 		lv_coarse(a, t, o, s);
-		if (!effort->steps || !m_bits(few = tile_few(t, o, 16))) continue;
-		rf d = r_floats(s + o), none = r_dup(0);
+		if (!effort->steps) continue;
+		few = tile_few(t, o, 16);
+		if (!m_bits(few)) continue;
+		d = r_floats(s + o);
 		step_blocks(t, o, a->n, &c, few, &d, &none);
 		r_put(s + o, d);
 	}
@@ -137,14 +140,16 @@ static inline void affine_blocks(const struct affine *a, const struct affine_eff
 		struct moments z = a_moments(a, t, o);
 		struct lane_fit b = a_start(a, a->start, effort, t, o, &z, r_dup(0), NULL);
 		struct lane_fit kept;
-		rm chief = a_chiefs(a, effort, t, o, &z, &b), few;
+		rm chief = a_chiefs(a, effort, t, o, &z, &b);
 		const struct codes c = { 0, a->nmax, true };
 		a_in_range(a, t, o, &z, 65504/scale, &b);
 		kept = b;
 		a_f16(&kept, &z, scale, chief);
 		a_coarse(a, t, o, &z, &b, &kept);
-		if (effort->steps && m_bits(few = tile_few(t, o, a->nmax > 15 ? 20 : 16)))
-			step_blocks(t, o, a->n, &c, few, &kept.s, &kept.m);
+		if (effort->steps) {
+			rm few = tile_few(t, o, a->nmax > 15 ? 20 : 16);
+			if (m_bits(few)) step_blocks(t, o, a->n, &c, few, &kept.s, &kept.m);
+		}
 		r_put(s + o, kept.s); r_put(m + o, kept.m);
 	}
 	for (int l = 0; l < LANES; l++) { f->d[l] = s[l]*t->scale[l]; f->m[l] = -m[l]*t->scale[l]; }

@@ -19,12 +19,12 @@ static const char *valid(enum ggu_kv_type t)
 {
 	static char text[64];
 	const char *name = ggu_kv_type_name(t);
-	uint64_t most = UINT64_MAX >> (64 - 8*(ggu_kv_type_bytes(t) & 15));
-	if (t == GGU_U8 || t == GGU_U16 || t == GGU_U32 || t == GGU_U64)
-		snprintf(text, sizeof text, "%s (0 to %" PRIu64 ")", name, most);
-	else if (t == GGU_I8 || t == GGU_I16 || t == GGU_I32 || t == GGU_I64)
-		snprintf(text, sizeof text, "%s (-%" PRIu64 " to %" PRIu64 ")", name, most/2 + 1, most/2);
-	else return name;
+	bool is_signed = t == GGU_I8 || t == GGU_I16 || t == GGU_I32 || t == GGU_I64;
+	uint64_t most;
+	if (!is_signed && t != GGU_U8 && t != GGU_U16 && t != GGU_U32 && t != GGU_U64) return name;
+	most = UINT64_MAX >> (64 - 8*ggu_kv_type_bytes(t));
+	if (is_signed) snprintf(text, sizeof text, "%s (-%" PRIu64 " to %" PRIu64 ")", name, most/2 + 1, most/2);
+	else snprintf(text, sizeof text, "%s (0 to %" PRIu64 ")", name, most);
 	return text;
 }
 
