@@ -28,18 +28,25 @@ enum { RUN = 512, RUN_ROWS = 4 };
 /* How many bytes prefetches are ahead of the rows, and how often each line is prefetched if a core forgets
  * (cpu_forgets) */
 enum { LEAD = 4 << 10, TIMES = 3, RUN_LEAD = 16 << 10, RUN_TIMES = 2 };
+/* One token, F32: how many bytes of a row are prefetched before they are read; up to how many columns a row is read on
+ * its own, as activations then stay in the first cache; how many longer rows are read side by side */
+enum { AHEAD = 1 << 10, SHORT = 3072, LONG_ROWS = PARTS > 2 ? 4 : 8 };
+enum { MOST_ROWS = ROWS*COLS > LONG_ROWS ? ROWS*COLS : LONG_ROWS };     /* times tokens */
+typedef float lanes[FLOAT_ROW_TOKENS][FLOAT_LANES];                     /* of a row */
 /* Adds n columns, a multiple of 16, of some rows times the tokens from `first` on to the lanes of each; x is that of
- * `first`. Prefetches as many bytes from `next` on, and again those one or two rows nearer if that helps. */
+ * `first`. Prefetches as many bytes from `next` on, and again those one or two rows nearer if that helps; or, with
+ * times 0, what is as far ahead of each row as `next` is of the first. */
 INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride,
-	const char *next, size_t times, const float *x, size_t x_stride, float lanes[][FLOAT_ROW_TOKENS][FLOAT_LANES],
-	size_t first)
+	const char *next, size_t times, const float *x, size_t x_stride, lanes *sums, size_t first)
 {
 	const size_t bytes = float_width(type);
-	rf a[ROWS*COLS*PARTS];
+	rf a[MOST_ROWS*PARTS];
 	UNROLL for (int r = 0; r < n_rows; r++) UNROLL for (int t = 0; t < n_tokens; t++)
 		UNROLL for (int p = 0; p < PARTS; p++)
-			a[(r*n_tokens + t)*PARTS + p] = r_floats(lanes[r][first + (size_t)t] + p*REG);
+			a[(r*n_tokens + t)*PARTS + p] = r_floats(sums[r][first + (size_t)t] + p*REG);
 	for (size_t i = 0; i < n; i += FLOAT_LANES) {
+		if (!times) UNROLL for (size_t r = 0; r < (size_t)n_rows; r++)
+			__builtin_prefetch(next + r*w_stride + i*bytes, 0, 2);
 		UNROLL for (size_t k = 0; k < (size_t)n_rows*FLOAT_LANES*bytes; k += 64)
 			UNROLL for (size_t near = 0; near < times; near++)
 				__builtin_prefetch(next + (size_t)n_rows*i*bytes + k - near*w_stride, 0, 2);
@@ -53,16 +60,20 @@ INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const 
 	}
 	UNROLL for (int r = 0; r < n_rows; r++) UNROLL for (int t = 0; t < n_tokens; t++)
 		UNROLL for (int p = 0; p < PARTS; p++)
-			r_put(lanes[r][first + (size_t)t] + p*REG, a[(r*n_tokens + t)*PARTS + p]);
+			r_put(sums[r][first + (size_t)t] + p*REG, a[(r*n_tokens + t)*PARTS + p]);
+}
+INLINE void clear(lanes *sums, size_t n_rows, size_t n_tokens)
+{
+	for (size_t r = 0; r < n_rows; r++) memset(sums[r], 0, n_tokens*sizeof *sums[r]);
 }
 /* Adds the columns after the last sixteen, and stores the sums of n_rows rows. */
 INLINE void finish(enum float_type type, size_t n_rows, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
-	const float *x, size_t x_stride, float lanes[][FLOAT_ROW_TOKENS][FLOAT_LANES], float *y, size_t y_stride)
+	const float *x, size_t x_stride, lanes *sums, float *y, size_t y_stride)
 {
 	const size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, bytes = float_width(type);
 	for (size_t t = 0; t < n_tokens; t++)
 		for (size_t r = 0; r < n_rows; r++) {
-			float *l = lanes[r][t];
+			float *l = sums[r][t];
 			for (size_t k = whole; k < n_in; k++) l[k - whole] =
 				fmaf(float_at(type, w + r*w_stride + k*bytes), x[t*x_stride + k], l[k - whole]);
 			y[t*y_stride + r] = r_tree(l);
@@ -73,29 +84,30 @@ INLINE void finish(enum float_type type, size_t n_rows, size_t n_in, const char 
 INLINE void by_runs(enum float_type type, size_t times, size_t n_rows, size_t n_in, const char *w, size_t w_stride,
 	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
-	_Alignas(64) float lanes[RUN_ROWS][FLOAT_ROW_TOKENS][FLOAT_LANES] = { { { 0 } } };
+	_Alignas(64) lanes sums[RUN_ROWS];
 	const size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, bytes = float_width(type);
+	clear(sums, n_rows, n_tokens);
 	for (size_t i = 0, n; i < whole; i += n) {
 		const char *next = w + n_rows*(w_stride + i*bytes) + RUN_LEAD;
 		n = whole - i < RUN ? whole - i : RUN;
 		for (size_t r = 0; r < n_rows; r++, next += n*bytes) {
 			const char *from = w + r*w_stride + i*bytes;
-			if (n_tokens == 1) few(type, 1, 1, n, from, w_stride, next, times, x + i, x_stride,
-				lanes + r, 0);
-			else few(type, 1, 2, n, from, w_stride, next, times, x + i, x_stride,
-				lanes + r, 0);
+			if (n_tokens == 1) few(type, 1, 1, n, from, w_stride, next, times, x + i, x_stride, sums + r,
+				0);
+			else few(type, 1, 2, n, from, w_stride, next, times, x + i, x_stride, sums + r, 0);
 		}
 	}
-	finish(type, n_rows, n_in, w, w_stride, n_tokens, x, x_stride, lanes, y, y_stride);
+	finish(type, n_rows, n_in, w, w_stride, n_tokens, x, x_stride, sums, y, y_stride);
 }
 /* ROWS rows side by side, so that none waits for its own sums; the next rows are prefetched in the order of memory. One
  * or two tokens read their rows from end to end; more use columns in chunks that stay in L1. */
 INLINE void by_sides(enum float_type type, size_t times, int n_rows, size_t n_in, const char *w, size_t w_stride,
 	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
-	_Alignas(64) float lanes[ROWS][FLOAT_ROW_TOKENS][FLOAT_LANES] = { { { 0 } } };
-	size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, chunk = n_tokens <= 2 ? whole : FLOAT_CHUNK/4,
+	_Alignas(64) lanes sums[ROWS];
+	const size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, chunk = n_tokens <= 2 ? whole : FLOAT_CHUNK/4,
 		bytes = float_width(type);
+	clear(sums, (size_t)n_rows, n_tokens);
 	for (size_t i = 0; i < whole; i += chunk) {
 		size_t n = whole - i < chunk ? whole - i : chunk;
 		for (size_t t = 0, passes = size_parts(n_tokens, COLS), some; passes; passes--, t += some) {
@@ -103,21 +115,47 @@ INLINE void by_sides(enum float_type type, size_t times, int n_rows, size_t n_in
 			const float *xt = x + t*x_stride + i;
 			some = (n_tokens - t)/passes;
 			if (some == 1) few(type, n_rows, 1, n, from, w_stride, next, times, xt, x_stride,
-				lanes, t);
+				sums, t);
 			else if (some == 2) few(type, n_rows, 2, n, from, w_stride, next, times, xt, x_stride,
-				lanes, t);
+				sums, t);
 			else if (some == 3) few(type, n_rows, 3, n, from, w_stride, next, times, xt, x_stride,
-				lanes, t);
+				sums, t);
 			else few(type, n_rows, COLS, n, from, w_stride, next, times, xt, x_stride,
-				lanes, t);
+				sums, t);
 		}
 	}
-	finish(type, (size_t)n_rows, n_in, w, w_stride, n_tokens, x, x_stride, lanes, y, y_stride);
+	finish(type, (size_t)n_rows, n_in, w, w_stride, n_tokens, x, x_stride, sums, y, y_stride);
+}
+/* Up to LONG_ROWS rows times one token, from end to end, and prefetched shortly before they are read. Rows up to SHORT
+ * columns are read one after another, in the order of memory; of longer ones, activations would be read from the second
+ * cache for each row, so all rows are read side by side. After the end of a row comes the beginning of the next one, or
+ * of that one which is read next in its place. */
+INLINE void by_streams(enum float_type type, size_t n_rows, size_t n_in, const char *w, size_t w_stride,
+	const float *x, float *y)
+{
+	_Alignas(64) lanes sums[LONG_ROWS];
+	const size_t whole = n_in/FLOAT_LANES*FLOAT_LANES, bytes = float_width(type), ahead = AHEAD/bytes,
+		n = whole > ahead ? whole - ahead : 0;
+	const char *rest = w + n*bytes;
+	clear(sums, n_rows, 1);
+	if (n_in > SHORT && n_rows == LONG_ROWS) {
+		few(type, LONG_ROWS, 1, n, w, w_stride, w + AHEAD, 0, x, 0, sums, 0);
+		few(type, LONG_ROWS, 1, whole - n, rest, w_stride, rest + AHEAD + (LONG_ROWS - 1)*w_stride, 0,
+			x + n, 0, sums, 0);
+	} else for (size_t r = 0; r < n_rows; r++)
+		few(type, 1, 1, whole, w + r*w_stride, w_stride, w + r*w_stride + AHEAD, 0, x, 0, sums + r, 0);
+	finish(type, n_rows, n_in, w, w_stride, 1, x, 0, sums, y, 0);
 }
 INLINE void rows_asking(enum float_type type, bool again, size_t n_out, size_t n_in, const char *w, size_t w_stride,
 	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
 	const size_t run_times = again ? RUN_TIMES : 1, times = again ? TIMES : 1;
+	if (type == FLOAT_F32 && n_tokens == 1) {
+		for (size_t o = 0; o < n_out; o += LONG_ROWS)
+			by_streams(type, n_out - o < LONG_ROWS ? n_out - o : LONG_ROWS, n_in, w + o*w_stride, w_stride,
+				x, y + o);
+		return;
+	}
 	if (type != FLOAT_F32 && n_tokens <= 2) {
 		for (size_t o = 0, some; o < n_out; o += some) {
 			some = n_out - o < RUN_ROWS ? n_out - o : RUN_ROWS;

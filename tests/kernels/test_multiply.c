@@ -228,6 +228,10 @@ static void check_type(const struct ggu_type_info *t, const char *isa)
 	for (size_t i = 0; i < 36 && unit == 1 && !kt_failed(); i++)
 		if (i < 24 || i%6 > 2)
 			multiply(t, isa, tokens[i/6], i < 24 ? 1 + kt_below(35) : 2, lengths[i%6], KT_RANDOM, KT_MIXED);
+	/* one token: rows of up to 3072 columns one after another, longer ones 4 or 8 side by side */
+	static const size_t alone[] = { 255, 257, 3072, 3088, 3091, 4100 }, outputs[] = { 3, 4, 8, 19 };
+	for (size_t i = 0; i < 24 && unit == 1 && !kt_failed(); i++)
+		multiply(t, isa, 1, outputs[i/6], alone[i%6], KT_RANDOM, KT_MIXED);
 	for (size_t n = 527; n <= 530 && !kt_failed(); n++)
 		multiply(t, isa, n, 1 + kt_below(2), unit, KT_RANDOM, KT_MIXED);
 	kt_result();
