@@ -99,8 +99,8 @@ INLINE void by_runs(enum float_type type, size_t times, size_t n_rows, size_t n_
 	}
 	finish(type, n_rows, n_in, w, w_stride, n_tokens, x, x_stride, sums, y, y_stride);
 }
-/* ROWS rows side by side, so that none waits for its own sums; the next rows are prefetched in the order of memory. One
- * or two tokens read their rows from end to end; more use columns in chunks that stay in L1. */
+/* ROWS rows side by side times two or more tokens, so that none waits for its own sums; the next rows are prefetched in
+ * the order of memory. Two tokens read their rows from end to end; more use columns in chunks that stay in L1. */
 INLINE void by_sides(enum float_type type, size_t times, int n_rows, size_t n_in, const char *w, size_t w_stride,
 	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
@@ -114,9 +114,7 @@ INLINE void by_sides(enum float_type type, size_t times, int n_rows, size_t n_in
 			const char *from = w + i*bytes, *next = w + (size_t)n_rows*(w_stride + i*bytes) + LEAD;
 			const float *xt = x + t*x_stride + i;
 			some = (n_tokens - t)/passes;
-			if (some == 1) few(type, n_rows, 1, n, from, w_stride, next, times, xt, x_stride,
-				sums, t);
-			else if (some == 2) few(type, n_rows, 2, n, from, w_stride, next, times, xt, x_stride,
+			if (some == 2) few(type, n_rows, 2, n, from, w_stride, next, times, xt, x_stride,
 				sums, t);
 			else if (some == 3) few(type, n_rows, 3, n, from, w_stride, next, times, xt, x_stride,
 				sums, t);
