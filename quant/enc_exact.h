@@ -356,7 +356,9 @@ static bool exact_rounded(const struct coder *c, const float *x, struct exact *e
 		d = f16_near((top - m)/(float)q);
 		if (!(d > 0) || d*(float)q + m != top) continue;
 		for (i = 0; i < c->n; i++) {
-			e->code[i] = (uint8_t)((x[i] - m)/d + 0.5f);
+			const float code = (x[i] - m)/d + 0.5f;
+			if (!(code < 256)) break;               /* NaN */
+			e->code[i] = (uint8_t)code;
 			if (d*(float)e->code[i] + m != x[i]) break;
 		}
 	}

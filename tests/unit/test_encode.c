@@ -435,6 +435,18 @@ static void far_mins_are_not_multiplied_past_their_range(void **state)
 	for (int i = 0; i < 256; i++) assert_true(fabsf(back[i] - v[i]) < 0.01f);
 }
 
+/* A weight that is not a number has no code: -fsanitize=float-cast-overflow sees whether it is converted to one. */
+static void no_code_is_made_of_what_is_no_number(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 32; k++) x[k] = k < 31 ? (float)(k % 16) - 0x1p-15f : NAN;
+	for (uint32_t type = GGU_TYPE_Q4_1; type <= GGU_TYPE_Q5_1; type += GGU_TYPE_Q5_1 - GGU_TYPE_Q4_1) {
+		quant_encode(type, NULL, x, NULL, 1, 32, QUANT_EFFORT_DEFAULT, got);
+		quant_decode(type, got, back, 32);
+		for (int k = 0; k < 32; k++) assert_true(isfinite(back[k]));
+	}
+}
+
 /* Sparse weights of a decoded file: added to a min far below, a weight is rounded to a float; and a single weight may
  * be 3 times a four-bit scale, but not 2 or 4 times one. */
 static void sparse_lattices_are_kept(void **state)
@@ -571,6 +583,7 @@ int main(void)
 		cmocka_unit_test(coarse_scales_are_chosen_by_what_they_leave),
 		cmocka_unit_test(the_greatest_stay_finite),
 		cmocka_unit_test(far_mins_are_not_multiplied_past_their_range),
+		cmocka_unit_test(no_code_is_made_of_what_is_no_number),
 		cmocka_unit_test(sparse_lattices_are_kept),
 		cmocka_unit_test(words_of_a_book_are_kept),
 		cmocka_unit_test(equal_weights_of_a_lattice_are_kept),
