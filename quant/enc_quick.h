@@ -103,8 +103,9 @@ static inline void quick_encode(const struct quick *k, const struct coder *c, co
 			f16 *scales = (void *)(o + i*k->bytes);
 			scales[0] = f16_scale(f.d[i]);
 			if (!k->centred) scales[1] = f16_scale(f.m[i]);
-			/* these codes do not suit the scale that is stored, which f16 rounded coarsely */
-			if (f.d[i] != 0 && fabsf(f.d[i]) < f16_coarse)
+			/* these codes do not suit what is stored: f16 has rounded it coarsely, or it is beyond f16 */
+			if ((f.d[i] != 0 && fabsf(f.d[i]) < f16_coarse) || fabsf(f.d[i]) > 65504
+				|| (!k->centred && fabsf(f.m[i]) > 65504))
 				encode_tiles(c, scales, x + 32*i, NULL, 1, 32, how);
 		}
 	}

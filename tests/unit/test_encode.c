@@ -403,6 +403,26 @@ static void coarse_scales_are_chosen_by_what_they_leave(void **state)
 		}
 }
 
+/* Steps or mins beyond f16: weights of up to 1e6, and blocks with one of -9e4. The codes suit what can be stored. */
+static void scales_beyond_f16_are_fitted_too(void **state)
+{
+	static const struct { uint32_t type; double limit[2]; } types[] = {
+		{ GGU_TYPE_Q4_0, { 0.03, 0.02 } }, { GGU_TYPE_Q4_1, { 0.4, 0.1 } },
+		{ GGU_TYPE_Q5_0, { 0.002, 0.01 } }, { GGU_TYPE_Q5_1, { 0.4, 0.1 } },
+	};
+	(void)state;
+	for (size_t k = 0; k < 2*sizeof types/sizeof *types; k++) {
+		fill(SMOOTH);
+		for (int i = 0; i < N; i++) x[i] = k % 2 ? (i % 32 ? x[i]*1e5f : -9e4f) : x[i]/0.06f*1e6f;
+		for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX; effort += 4) {
+			double left = share_left_by(types[k/2].type, NULL, effort);
+			if (!(left <= types[k/2].limit[k % 2]))
+				fail_msg("%s, kind %d, effort %d: %g is left", ggu_type_info(types[k/2].type)->name,
+					(int)(k % 2), effort, left);
+		}
+	}
+}
+
 /* The largest float everywhere: no scale may be chosen whose levels leave the range of a float. */
 static void the_greatest_stay_finite(void **state)
 {
@@ -581,6 +601,7 @@ int main(void)
 		cmocka_unit_test(beside_a_column_that_counts_alone_the_others_are_fitted),
 		cmocka_unit_test(tiny_weights_keep_their_size),
 		cmocka_unit_test(coarse_scales_are_chosen_by_what_they_leave),
+		cmocka_unit_test(scales_beyond_f16_are_fitted_too),
 		cmocka_unit_test(the_greatest_stay_finite),
 		cmocka_unit_test(far_mins_are_not_multiplied_past_their_range),
 		cmocka_unit_test(no_code_is_made_of_what_is_no_number),
