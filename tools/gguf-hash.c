@@ -206,6 +206,7 @@ int main(int argc, char **argv)
 		pipe_once((const char *[]){ o.check, names[i] }, 2, "the manifest and a file");
 	out = out_open(o.output, false);
 	out_refuse_input(out, o.check);
+	for (int i = 0; i < argc; i++) out_refuse_input(out, names[i]); /* before anything is printed */
 	out_take_stdout(out);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter(names, argc, o.output);

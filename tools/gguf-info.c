@@ -498,7 +498,9 @@ int main(int argc, char **argv)
 	if (o.sort) choose_order();
 	if (o.get) opt_refuse("--get", "json metadata tensors match sort ctx cache-type-k cache-type-v bandwidth");
 	if (o.json) all = json_array();
+	pipe_once((const char *const *)argv, argc, "two files");
 	out = out_open(o.output, false);
+	for (int i = 0; i < argc; i++) out_refuse_input(out, argv[i]);  /* before anything is printed */
 	out_take_stdout(out);
 	sandbox_enter((const char *const *)argv, argc, o.output);
 	if (msg_colour()) { bold = "\033[1m"; dim = "\033[2m"; plain = "\033[0m"; }

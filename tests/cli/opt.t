@@ -190,6 +190,11 @@ for to in m.gguf ./m.gguf hard.gguf soft.gguf; do
 	is "onto the input as $to" "$(run gguf-cat -o $to m.gguf token_embd.weight)" 2
 done
 is "onto the input, appended to" "$(gguf-cat m.gguf token_embd.weight 2>/dev/null >>m.gguf; echo $?)" 2
+for p in gguf-info gguf-check gguf-hash; do
+	cp m.gguf last.gguf
+	is "$p: what is printed of one file is not appended to the next" \
+		"$($p orig.gguf last.gguf 2>/dev/null >>last.gguf; echo $?; cmp last.gguf orig.gguf)" 2
+done
 is "onto standard input" "$(run gguf-info -o m.gguf <m.gguf)" 2
 same "... leaves it alone" m.gguf orig.gguf
 for i in 1 2; do "$BUILD/tests/malformed/tool_ggtxt" <"$SRC/tests/malformed/gguf/ok-split-0000$i-of-00002.ggtxt" \
