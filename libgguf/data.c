@@ -21,8 +21,9 @@ static enum ggu_status failed(const struct ggu_file *f, const struct ggu_tensor 
 static enum ggu_status ends_at(const struct ggu_shard *s, const struct ggu_tensor *t, uint64_t end,
 	struct ggu_error *err)
 {
-	return ggu_fail(err, GGU_ERR_TRUNCATED, end, "", "the file is truncated: %llu bytes are missing",
-		(unsigned long long)(s->data_offset + t->offset + t->bytes - end));
+	const uint64_t n = s->data_offset + t->offset + t->bytes - end;
+	return ggu_fail(err, GGU_ERR_TRUNCATED, end, "", "the file is truncated: %llu byte%s missing",
+		(unsigned long long)n, n == 1 ? " is" : "s are");
 }
 
 static enum ggu_status from_file(const struct ggu_shard *s, const struct ggu_tensor *t, uint64_t at, void *to,

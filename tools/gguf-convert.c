@@ -20,6 +20,7 @@
 #include "near.h"
 #include "opt.h"
 #include "out.h"
+#include "pipe.h"
 #include "remake_run.h"
 #include "sandbox.h"
 #include "typeplan.h"
@@ -207,6 +208,7 @@ int main(int argc, char **argv)
 		msg_die("%s: is not a folder: name the one that holds the checkpoint", dir);
 	recipe = recipe_of(o.type);
 	if (o.imatrix && !recipe) msg_die("-i: type %s does not use an importance matrix; give a recipe", o.type);
+	pipe_once((const char *[]){ o.imatrix, o.metadata }, 2, "the importance matrix and the metadata");
 	if (!o.dry_run) {
 		out = out_open(o.out, true);
 		refuse_inputs(out, dir);

@@ -385,7 +385,7 @@ static void write_new(const struct model *m, int fd, struct out *out)
 
 static void say(const struct model *m, const char *how)
 {
-	char *name = text_mask(m->name, strlen(m->name));
+	char *name = text_mask(msg_name(m->name), strlen(msg_name(m->name)));
 	printf("%s: %s; header of %llu bytes, %llu before\n", name, how, (unsigned long long)header_bytes(m),
 		(unsigned long long)ggu_file_data_offset(m->f, 0));
 	free(name);

@@ -221,7 +221,8 @@ static void check_base(struct job *j)
 	if (j->base.n_ctx != (size_t)o.ctx)
 		msg_die("%s: has windows of %zu tokens: use --ctx %zu", o.base, j->base.n_ctx, j->base.n_ctx);
 	if (j->base.n_chunk <= (size_t)o.from)
-		msg_die("%s: has only %zu windows, none from %d on", o.base, j->base.n_chunk, o.from);
+		msg_die("%s: has only %zu window%s, none from %d on", o.base, j->base.n_chunk,
+			j->base.n_chunk == 1 ? "" : "s", o.from);
 	if (j->windows > j->base.n_chunk - (size_t)o.from) {
 		j->windows = j->base.n_chunk - (size_t)o.from;
 		load_few_windows(o.base, j->windows, (uint64_t)o.from);

@@ -315,7 +315,8 @@ static void check_options(const char *in)
 {
 	pipe_once((const char *[]){ o.plan, in }, 2, "the plan and the model");
 	pipe_once((const char *[]){ o.plan, o.calibrate }, 2, "the plan and the text");
-	if (o.imatrix && strcmp(o.imatrix, "-") == 0) msg_die("-i needs a file: standard input is the model's");
+	pipe_once((const char *[]){ o.imatrix, in }, 2, "the importance matrix and the model");
+	pipe_once((const char *[]){ o.imatrix, o.plan }, 2, "the importance matrix and the plan");
 	if (o.calibrate && o.imatrix)
 		msg_die("-i and --calibrate cannot be combined");
 	if (o.calibrate && o.no_feedback) msg_die("--calibrate and --no-feedback cannot be combined");

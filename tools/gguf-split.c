@@ -114,8 +114,8 @@ static void as_in(struct split *s, const struct ggu_file *like)
 	size_t *next, from = 0;         /* where the next tensor of each shard goes: in the end, where the shard ends */
 	s->n_shards = ggu_file_n_sources(like);
 	if (ggu_file_n_tensors(like) != s->n)
-		msg_die("%s has %zu tensors and %s %zu: are they the same model?", s->name, s->n, o.like,
-			ggu_file_n_tensors(like));
+		msg_die("%s has %zu tensors and %s %zu: are they the same model?", msg_name(s->name), s->n,
+			msg_name(o.like), ggu_file_n_tensors(like));
 	s->first = msg_need(calloc((size_t)s->n_shards + 1, sizeof *s->first));
 	next = s->first + 1;
 	for (size_t i = 0; i < s->n; i++) next[ggu_file_tensor(like, i)->source]++;
@@ -127,11 +127,11 @@ static void as_in(struct split *s, const struct ggu_file *like)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct ggu_tensor *t = ggu_file_in_data_order(s->f, i), *u = ggu_file_find(like, t->name);
 		size_t to;
-		if (!u) msg_die("%s: no tensor '%s'", o.like, t->name);
+		if (!u) msg_die("%s: no tensor '%s'", msg_name(o.like), t->name);
 		to = next[u->source]++;
 		if (i != to && !ggu_file_seekable(s->f))
 			msg_die("%s: the data is in a different order than in the shards of %s: give the file by name",
-				s->name, o.like);
+				msg_name(s->name), msg_name(o.like));
 		s->t[to] = t;
 	}
 }
@@ -238,10 +238,12 @@ int main(int argc, char **argv)
 		"and the output is named with -o", argv[1]);
 	if (argc > 1) opt_spare(opts, argv[1]);
 	s.name = argc ? argv[0] : "-";
+	pipe_once((const char *[]){ o.like, s.name }, 2, "the model and the pattern of --like");
 	if (!o.merge) first = shard_name(o.output, 0, 1);
 	sandbox_enter((const char *[]){ s.name, o.like }, 2, o.dry_run ? NULL : first ? first : o.output);
 	free(first);
 	pipe_input(s.name);
+	if (o.like) pipe_input(o.like);
 	if (ggu_open(&s.f, s.name, &err)) msg_die_error(s.name, &err);
 	if (o.like && ggu_open(&like, o.like, &err)) msg_die_error(o.like, &err);
 	s.n = ggu_file_n_tensors(s.f);

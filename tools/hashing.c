@@ -139,7 +139,7 @@ void hashing_run(const struct hashing *h, struct ggu_file *f, const char *name, 
 	for (int i = 0; i < 2; i++) r->window[i].bytes = msg_need(malloc(WINDOW));
 	if (r->pipe && h->whole && !in_table_order(f))
 		msg_die("%s: the data is in a different order than the table: "
-			"through a pipe only --tensors can be hashed", name);
+			"through a pipe only --tensors can be hashed", msg_name(name));
 	for (int k = 0; k < DIGEST_KINDS; k++) if (h->whole && h->kind[k]) r->whole[k] = digest_new(k);
 	r->now = r->window;
 	r->next = r->window + 1;

@@ -63,7 +63,7 @@ bool typeplan_sha256(const char *path, char hex[65])
 	struct stat st;
 	size_t n;
 	/* before opening it, which would wait for a writer */
-	if (stat(path, &st) || !S_ISREG(st.st_mode)) return false;
+	if (!strcmp(path, "-") || stat(path, &st) || !S_ISREG(st.st_mode)) return false;
 	f = open_file(path);
 	sha256_init(&ctx);
 	while ((n = fread(buf, 1, sizeof buf, f)) > 0) sha256_update(&ctx, n, buf);

@@ -117,7 +117,7 @@ enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to
 		}
 		if (!got)
 			return file_fail(err, GGU_ERR_TRUNCATED, name, offset, "",
-				"the file ends here: %zu bytes are missing", n);
+				"the file ends here: %zu byte%s missing", n, n == 1 ? " is" : "s are");
 		p += got;
 		offset += (uint64_t)got;
 		n -= (size_t)got;

@@ -204,6 +204,7 @@ is "... and keeps its size when the file is written anew" "$(gguf-info --json e.
 is "--reserve in a pipe" "$(gguf-edit --reserve 100 <m.gguf | gguf-info --json - |
 	jq '.metadata.reserved | length >= 100')" true
 cp m.gguf e.gguf
+is "--dry-run of a pipe" "$(gguf-edit -n --delete test.flag <e.gguf | cut -d";" -f1)" "(stdin): rewritten"
 is "--dry-run" "$(gguf-edit -nI --delete test.flag e.gguf | cut -d";" -f1)" "e.gguf: in place"
 is "... where it does not fit" "$(gguf-edit -nI --set k=str:"$(printf '%0100d' 0)" e.gguf |
 	cut -d";" -f1)" "e.gguf: rewritten"

@@ -102,12 +102,17 @@ refused "--cache-type-k cannot be combined with --merge, which only combines res
 	gguf-perplexity --merge --cache-type-k f16 m.gguf
 refused "--whole cannot be combined with --check" gguf-hash --whole --check m.gguf
 refused "--effort cannot be combined with a recipe, for which no errors are measured" gguf-plan --effort 5 q4_0 m.gguf
-for p in gguf-check gguf-hash "gguf-imatrix --merge" "gguf-perplexity --merge"; do
+for p in gguf-info gguf-check gguf-hash "gguf-imatrix --merge" "gguf-perplexity --merge"; do
 	# shellcheck disable=SC2086
 	refused "two files cannot both be standard input" $p - m.gguf -
 done
 refused "the model and the text cannot both be standard input" gguf-tokenize -m -
 refused "the importance matrix and the model cannot both be standard input" gguf-plan -i - q4_0
+refused "the importance matrix and the model cannot both be standard input" gguf-quantize -i - q4_0
+refused "the importance matrix and the plan cannot both be standard input" gguf-quantize -i - --plan - m.gguf
+refused "the importance matrix and the metadata cannot both be standard input" \
+	gguf-convert -t q4_0 -i - --metadata - "$DATA/wiki-7m"
+refused "the model and the pattern of --like cannot both be standard input" gguf-split --like - -o x
 refused "the plan and the model cannot both be standard input" gguf-quantize --plan -
 for p in "gguf-quantize -n" gguf-plan; do
 	# shellcheck disable=SC2086

@@ -242,6 +242,13 @@ is "it says what the matrix lacks, and how to have it" "$($q -i im.gguf -o b.ggu
 	"gguf-quantize: im.gguf: has no data for these tensors (1), whose columns are weighted equally:\
  output.weight (gguf-imatrix --process-output collects for output.weight)"
 mkfifo im.pipe
+$q -i im.gguf -o b.gguf IQ2_XS small.gguf
+mkdir dash && echo other >dash/-
+ok "the matrix through a pipe, beside a file named -" sh -c 'cd dash && cat ../im.gguf |
+	gguf-quantize -i - -o ../dash.gguf IQ2_XS ../small.gguf'
+is "... is the same but for the sum of a file" "$(gguf-diff --brief -I '^quantize.imatrix.sha256$' dash.gguf b.gguf
+	gguf-info --get quantize.imatrix.sha256 dash.gguf 2>&1)" \
+	"gguf-info: dash.gguf: no such key: quantize.imatrix.sha256"
 cat im.gguf >im.pipe &
 $q -q -i im.pipe -o b.gguf IQ2_XS small.gguf
 is "one from a pipe has no hash" "$(gguf-info --json b.gguf |
@@ -310,6 +317,8 @@ head -c 5000000 m.gguf | $q -j 4 Q4_K_M 2>err >/dev/null
 is "a pipe that ends too early: exit 2, with the byte and the tensor" \
 	"$? $(grep -Ec '\(stdin\): byte 5000000: [a-z0-9._]*weight: the file is truncated: [0-9]+ bytes are missing' \
 	err)" "2 1"
+head -c -1 m.gguf | $q Q4_K_M 2>err >/dev/null
+is "... if it is one byte" "$(sed 's/.*weight: //' err)" "the file is truncated: 1 byte is missing"
 ok "going on all the same" $q --keep-non-finite -o b.gguf Q4_K_M nan.gguf
 # finite weights that are too large are reported, and the error is not 0
 "$mk" a.weight:f32:256x2:huge b.weight:f32:256x2 >huge.gguf

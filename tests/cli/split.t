@@ -108,6 +108,9 @@ ok "one shard alone is the same model" \
 	sh -c 'gguf-split --max-size 1G -o single m.gguf && gguf-diff m.gguf single-00001-of-00001.gguf'
 not_ok "a folder is no beginning of a name" 2 gguf-split --max-size 1M -o ./ m.gguf
 not_ok "another model's shards as pattern" 2 gguf-split --like like-00001-of-*.gguf -o x a.gguf
+is "another model through a pipe, too: the message names both" "$(gguf-split -n --like - -o x a.gguf <m.gguf 2>&1)" \
+	"gguf-split: a.gguf has $(gguf-info --json a.gguf | jq '.tensors | length') tensors and (stdin) $(gguf-info \
+	--json m.gguf | jq '.tensors | length'): are they the same model?"
 not_ok "a cut pipe" 2 sh -c 'head -c 3000000 m.gguf | gguf-split --max-size 1M -o cut'
 ok "... leaves nothing, though shards were complete" sh -c '! ls cut-* .cut-*'
 { echo 'header 65538 0'; seq 65538 | sed 's/.*/tensor "&" i8 0 0/'; } | "$BUILD/tests/malformed/tool_ggtxt" >many.gguf
