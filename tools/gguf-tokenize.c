@@ -72,9 +72,9 @@ static void encode_text(struct tokenizer *t, const char *name, const char *text,
 
 static json_t *parse(const char *name, const char *text, size_t n)
 {
-	json_error_t e;
-	json_t *j = json_loadb(text, n, JSON_ALLOW_NUL, &e);
-	if (!j) msg_die("%s: byte %d: %s", name, e.position, e.text);
+	struct ggu_error err;
+	json_t *j;
+	if (file_json_decode(text, n, "", 0, JSON_ALLOW_NUL, &j, &err)) msg_die_error(name, &err);
 	if (!json_is_array(j)) msg_die("%s: not a JSON array", name);
 	return j;
 }

@@ -167,9 +167,8 @@ enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t
 	return GGU_OK;
 }
 
-/* Decodes a JSON object or list. */
-static enum ggu_status decode(const char *text, size_t n, const char *name, uint64_t base, size_t flags, json_t **out,
-	struct ggu_error *err)
+enum ggu_status file_json_decode(const char *text, size_t n, const char *name, uint64_t base, size_t flags,
+	json_t **out, struct ggu_error *err)
 {
 	json_error_t je;
 	json_t *j = json_loadb(text, n, flags, &je);
@@ -193,7 +192,7 @@ enum ggu_status file_json_text(const char *text, size_t n, const char *name, uin
 	json_t **object, struct ggu_error *err)
 {
 	json_t *j;
-	enum ggu_status s = decode(text, n, name, base, flags, &j, err);
+	enum ggu_status s = file_json_decode(text, n, name, base, flags, &j, err);
 	if (s) return s;
 	if (!json_is_object(j)) {
 		json_decref(j);
@@ -259,7 +258,7 @@ enum ggu_status file_json_list(const char *dir, const char *name, json_t **list,
 	json_t *j;
 	enum ggu_status s = file_slurp(dir, name, FILE_TEXT_MAX, &text, &n, err);
 	if (s) return s;
-	s = decode(text, n, name, 0, JSON_REJECT_DUPLICATES, &j, err);
+	s = file_json_decode(text, n, name, 0, JSON_REJECT_DUPLICATES, &j, err);
 	free(text);
 	if (s) return s;
 	if (!json_is_array(j)) {

@@ -32,6 +32,10 @@ enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t
 enum ggu_status file_json(const char *dir, const char *name, json_t **object, struct ggu_error *err);
 /* A file that holds a list. */
 enum ggu_status file_json_list(const char *dir, const char *name, json_t **list, struct ggu_error *err);
+/* Any JSON, from text that starts at byte `base` of the file `name`, decoded with jansson's flags; a message has the
+ * byte where the bad token starts. GGU_ERR_RANGE: a number that does not fit. json_decref it. */
+enum ggu_status file_json_decode(const char *text, size_t n, const char *name, uint64_t base, size_t flags,
+	json_t **out, struct ggu_error *err);
 /* file_json from text that starts at byte `base` of the file `name`, decoded with jansson's flags.
  * GGU_ERR_RANGE: a number that does not fit. */
 enum ggu_status file_json_text(const char *text, size_t n, const char *name, uint64_t base, size_t flags,

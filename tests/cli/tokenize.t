@@ -18,6 +18,11 @@ ok "... is plain text if asked for" test "$(printf '<s>' | gguf-tokenize -m "$M"
 
 echo '["x"' >"$TMP/bad.json"
 not_ok "no JSON" 2 gguf-tokenize -m "$M" --json "$TMP/bad.json"
+for bad in '\n x:2' '["a", b]:6' '["a"] xy:6' '[[1],[99999999999999999999]]:6'; do
+	printf %b "${bad%:*}" >"$TMP/bad.json"
+	is "... the byte is where the bad token starts: ${bad%:*}" \
+		"$(gguf-tokenize -m "$M" --json "$TMP/bad.json" 2>&1 | sed 's/.*byte \([0-9]*\):.*/\1/')" "${bad##*:}"
+done
 echo '[7]' >"$TMP/bad.json"
 not_ok "no string" 2 gguf-tokenize -m "$M" --json "$TMP/bad.json"
 not_ok "rows that are no ids" 2 gguf-tokenize -m "$M" --json --decode "$TMP/bad.json"
