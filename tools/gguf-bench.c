@@ -35,7 +35,7 @@ static struct {
 	bool json, profile;
 } o = { .prompt = { 1, { 512 } }, .depth = { 1, { 0 } }, .repeat = 5 };
 static const struct opt opts[] = {
-	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
+	OPT_FILE('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
 	OPT_STR(0, "synthetic", &o.synthetic, "SIZE,TYPE",
 		"measure a random model of that size and type or recipe (1.1B,Q4_K_M)"),
 	OPT_CALL(0, "prompt", &o.prompt, "N[,N...]", parse_list,

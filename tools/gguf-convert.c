@@ -33,10 +33,10 @@ static struct {
 
 static const struct opt opts[] = {
 	OPT_STR('t', "type", &o.type, "TYPE", "auto, f32, f16, bf16, q8_0 or a recipe (default: auto)"),
-	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "with a recipe: weight errors by this importance matrix"),
+	OPT_FILE('i', "imatrix", &o.imatrix, "FILE", "with a recipe: weight errors by this importance matrix"),
 	OPT_FLAG(0, "vocab-only", &o.vocab_only, "write metadata and vocabulary, no tensors"),
 	OPT_STR(0, "name", &o.name, "NAME", "the model's name (default: from its card or config.json)"),
-	OPT_STR(0, "metadata", &o.metadata, "JSON", "metadata from the object in this file, which overrides all else"),
+	OPT_FILE(0, "metadata", &o.metadata, "JSON", "metadata from the object in this file, which overrides all else"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "show what each tensor would become; read no weights, write no file"),
 	OPT_FLAG('v', "verbose", &msg_verbose, "print a line for each tensor with its error"),
 	OPT_ARCH_FILE(&o.arch_file),

@@ -29,7 +29,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "uuid", &o.kind[DIGEST_UUID], "a UUID made from the data of all tensors"),
 	OPT_FLAG(0, "whole", &o.whole, "print only the digest of each file as a whole"),
 	OPT_FLAG(0, "tensors", &o.tensors, "print only the digests of the tensors"),
-	OPT_STR('c', "check", &o.check, "MANIFEST", "compare with the digests in MANIFEST"),
+	OPT_FILE('c', "check", &o.check, "MANIFEST", "compare with the digests in MANIFEST"),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),

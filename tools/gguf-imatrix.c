@@ -34,7 +34,7 @@ static struct {
 	bool dat, partial, merge, stats, json, process_output, covariance, special;
 } o = { .ctx = 512 };
 static const struct opt opts[] = {
-	OPT_STR('m', "model", &o.model, "MODEL", "the model to evaluate"),
+	OPT_FILE('m', "model", &o.model, "MODEL", "the model to evaluate"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20,
 		"tokens of a window (default: 512); with --merge, what .dat files count"),
 	OPT_U64(0, "from", &o.from, "N", 0, 1e12, "begin with window N, counted from 0"),

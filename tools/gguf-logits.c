@@ -22,8 +22,8 @@ static struct {
 	bool hidden;
 } o;
 static const struct opt opts[] = {
-	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to evaluate"),
-	OPT_STR(0, "source", &o.source, "FILE", "ids for the encoder of a model that has one, a line for each of IDS"),
+	OPT_FILE('m', "model", &o.model, "MODEL", "the GGUF file to evaluate"),
+	OPT_FILE(0, "source", &o.source, "FILE", "ids for the encoder of a model that has one, a line for each of IDS"),
 	OPT_FLAG(0, "hidden", &o.hidden, "write the residual stream instead of logits"),
 	LOAD_BATCH_OPTION(&o.batch),
 	OPT_ARCH_FILE(&o.arch_file),

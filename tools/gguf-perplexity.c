@@ -31,8 +31,8 @@ static struct {
 	struct opt_list fail_above;
 } o = { .ctx = 512 };
 static const struct opt opts[] = {
-	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
-	OPT_STR(0, "base", &o.base, "MODEL|LOGITS", "compare with this model, or with logits saved from one"),
+	OPT_FILE('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
+	OPT_FILE(0, "base", &o.base, "MODEL|LOGITS", "compare with this model, or with logits saved from one"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 4, 1 << 24, "tokens of a window (default: 512)"),
 	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure only N windows"),
 	OPT_INT(0, "from", &o.from, "N", 0, 1 << 30, "begin with window N, counted from 0"),

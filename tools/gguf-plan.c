@@ -26,7 +26,7 @@ static struct {
 	int effort, jobs;
 } o = { .effort = 3 };
 static const struct opt opts[] = {
-	OPT_STR('i', "imatrix", &o.imatrix, "FILE",
+	OPT_FILE('i', "imatrix", &o.imatrix, "FILE",
 		"weight errors by this importance matrix; allow types that need one"),
 	OPT_DOUBLE(0, "bpw", &o.bpw, "X", 0.1, 64, "choose the best types for X bits per weight"),
 	OPT_SIZE(0, "size", &o.size, "SIZE", "choose the best types for a file of SIZE bytes; 500M, 4G, 4Gi"),

@@ -67,13 +67,13 @@ static int parse_objective(void *to, const char *text)
 }
 
 static const struct opt opts[] = {
-	OPT_STR('i', "imatrix", &o.imatrix, "FILE", "weight errors by this importance matrix"),
-	OPT_STR(0, "calibrate", &o.calibrate, "TEXT",
+	OPT_FILE('i', "imatrix", &o.imatrix, "FILE", "weight errors by this importance matrix"),
+	OPT_FILE(0, "calibrate", &o.calibrate, "TEXT",
 		"fit each tensor to its inputs on TEXT in the quantized model"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20, "tokens in a window of TEXT (default: 512)"),
 	OPT_U64(0, "chunks", &o.chunks, "N", 1, 1e12, "use only N windows of TEXT"),
 	TYPEPLAN_OPTIONS(&o.given),
-	OPT_STR(0, "plan", &o.plan, "FILE", "types from a YAML list of tensor and type"),
+	OPT_FILE(0, "plan", &o.plan, "FILE", "types from a YAML list of tensor and type"),
 	OPT_FLAG(0, "allow-requantize", &o.allow_requantize, "accept tensors that are already quantized"),
 	OPT_FLAG(0, "keep-non-finite", &o.keep_non_finite, "continue past weights that are not finite"),
 	OPT_INT(0, "effort", &o.effort, "N", QUANT_EFFORT_MIN, QUANT_EFFORT_MAX,

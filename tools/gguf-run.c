@@ -27,7 +27,7 @@ static struct {
 	bool ids;
 } o = { .n = 128, .top_k = 40, .temp = 0.8, .top_p = 0.95 };
 static const struct opt opts[] = {
-	OPT_STR('m', "model", &o.model, "MODEL", "the GGUF file to run"),
+	OPT_FILE('m', "model", &o.model, "MODEL", "the GGUF file to run"),
 	OPT_STR('p', "prompt", &o.prompt, "PROMPT", "the prompt (default: FILE, or standard input)"),
 	OPT_INT('n', "tokens", &o.n, "N", 0, 1 << 24, "add at most N tokens (default: 128)"),
 	OPT_U64(0, "seed", &o.seed, "S", 0, 1.8446744073709552e19, "seed of the random numbers (default: 0)"),

@@ -25,7 +25,7 @@ static struct {
 static const struct opt opts[] = {
 	OPT_SIZE(0, "max-size", &o.max_size, "SIZE", "shards of at most SIZE bytes; 500M, 4G, 4Gi"),
 	OPT_U64(0, "max-tensors", &o.max_tensors, "N", 1, 1e9, "shards of at most N tensors"),
-	OPT_STR(0, "like", &o.like, "SHARD", "put tensors in the same shards as the set of SHARD does"),
+	OPT_FILE(0, "like", &o.like, "SHARD", "put tensors in the same shards as the set of SHARD does"),
 	OPT_FLAG(0, "no-tensor-first-split", &o.empty_first, "put only metadata in shard 1"),
 	OPT_FLAG(0, "merge", &o.merge, "write the shards of SHARD's set as one file"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "only show what shards there would be"),

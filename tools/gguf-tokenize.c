@@ -18,7 +18,7 @@
 
 static struct { const char *model, *output; bool no_bos, no_special, json, decode; int jobs; } o;
 static const struct opt opts[] = {
-	OPT_STR('m', "model", &o.model, "MODEL|DIR", "a GGUF file, or the folder of a checkpoint"),
+	OPT_FILE('m', "model", &o.model, "MODEL|DIR", "a GGUF file, or the folder of a checkpoint"),
 	OPT_FLAG(0, "no-bos", &o.no_bos, "add no token at the beginning or end"),
 	OPT_FLAG(0, "no-special", &o.no_special, "treat special tokens in the text as plain text"),
 	OPT_FLAG(0, "json", &o.json, "read a JSON array of strings, write an array of arrays of ids"),

@@ -129,6 +129,10 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 	if (i < MOST_GIVEN) given[i] = o;
 	switch (o->kind) {
 	case OPT_K_FLAG: *(bool *)o->to = true; break;
+	case OPT_K_FILE:
+		if (!*arg) usage("%s expects %s, not ''", shown, o->arg);
+		*(const char **)o->to = arg;
+		break;
 	case OPT_K_STR: *(const char **)o->to = arg; break;
 	case OPT_K_SIZE: set_size(o, shown, arg); break;
 	case OPT_K_LIST:
@@ -370,6 +374,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 		out_close_stdout();
 		exit(EXIT_YES);
 	}
+	for (int i = 0; i < n; i++) if (!*argv[i]) usage("an operand is empty%s%s", "", "");
 	if (n < p->min_operands) {
 		msg_say("missing operand");
 		print_usage(stderr, p);

@@ -21,14 +21,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum opt_kind { OPT_K_END, OPT_K_FLAG, OPT_K_STR, OPT_K_INT, OPT_K_U64, OPT_K_DOUBLE, OPT_K_SIZE, OPT_K_LIST,
-	OPT_K_CALL, OPT_K_COMMON };
+enum opt_kind { OPT_K_END, OPT_K_FLAG, OPT_K_STR, OPT_K_FILE, OPT_K_INT, OPT_K_U64, OPT_K_DOUBLE, OPT_K_SIZE,
+	OPT_K_LIST, OPT_K_CALL, OPT_K_COMMON };
 struct opt_list { const char **v; size_t n; };          /* repeatable options, in order */
 struct opt {
 	enum opt_kind kind;
 	char letter;                    /* or 0 */
 	const char *name;               /* long, without --; or NULL */
-	/* of FLAG a bool, INT an int, U64 and SIZE a uint64_t, DOUBLE a double, STR a const char *, LIST its list */
+	/* of FLAG a bool, INT an int, U64 and SIZE a uint64_t, DOUBLE a double, STR and FILE a const char *,
+	 * LIST its list */
 	void *to;
 	const char *arg;                /* name of the argument in help, or NULL for flags */
 	const char *help;               /* one line; NULL: not shown by -h */
@@ -37,6 +38,8 @@ struct opt {
 };
 #define OPT_FLAG(l, n, to, help)                { OPT_K_FLAG, l, n, to, NULL, help, 0, 0, NULL }
 #define OPT_STR(l, n, to, arg, help)            { OPT_K_STR, l, n, to, arg, help, 0, 0, NULL }
+/* a STR that is the name of an input: not empty */
+#define OPT_FILE(l, n, to, arg, help)           { OPT_K_FILE, l, n, to, arg, help, 0, 0, NULL }
 #define OPT_INT(l, n, to, arg, min, max, help)  { OPT_K_INT, l, n, to, arg, help, min, max, NULL }
 #define OPT_U64(l, n, to, arg, min, max, help)  { OPT_K_U64, l, n, to, arg, help, min, max, NULL }
 #define OPT_DOUBLE(l, n, to, arg, min, max, help) { OPT_K_DOUBLE, l, n, to, arg, help, min, max, NULL }
@@ -48,7 +51,7 @@ struct opt {
 	"threads (default and 0: the cores this process may use)")
 #define OPT_ONE_JOB(to) OPT_INT('j', "jobs", to, "N", 0, 1024, "accepted for consistency; only one thread is used")
 #define OPT_OUTPUT(to)  OPT_STR('o', "output", to, "FILE", "write to FILE, complete or not at all (default: stdout)")
-#define OPT_ARCH_FILE(to) OPT_STR(0, "arch-file", to, "YAML", "also use the architecture described in YAML")
+#define OPT_ARCH_FILE(to) OPT_FILE(0, "arch-file", to, "YAML", "also use the architecture described in YAML")
 /* -q, --no-sandbox, -h/--help, --version, --completion */
 #define OPT_COMMON      { OPT_K_COMMON, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }
 #define OPT_END         { OPT_K_END, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }

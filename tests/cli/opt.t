@@ -90,6 +90,13 @@ is "a flag with an argument" "$(run gguf-info --json=yes m.gguf)" 2
 # refused MESSAGE PROGRAM ARGUMENTS: values and combinations are refused in the same words everywhere
 refused() { want=$1; shift; is "$*" "$(run "$@"; first err)" "2
 $1: $want"; }
+for p in "gguf-info" "gguf-cat m.gguf" "gguf-convert" "gguf-diff m.gguf" "gguf-quantize q4_0" "gguf-run -m m.gguf"; do
+	# shellcheck disable=SC2086
+	refused "an operand is empty" $p ''
+done
+refused "-m expects MODEL, not ''" gguf-run -m '' -p x
+refused "--check expects MANIFEST, not ''" gguf-hash --check= m.gguf
+refused "--arch-file expects YAML, not ''" gguf-logits -m m.gguf --arch-file ''
 refused "--sort expects name, type, bytes or offset, not 'x'" gguf-info --sort x m.gguf
 refused "--profile expects spec or llama.cpp, not 'x'" gguf-check --profile x m.gguf
 refused "--tensor-type expects REGEX=T, not 'x'" gguf-quantize --tensor-type x q4_0 m.gguf
