@@ -48,6 +48,12 @@ for page in "$SRC"/man/*.[1357]; do
 		grep -E '^( {3})?[^ ]' | sed 's/^ *//')" "$(headings "$page")"
 done
 
+# what all programs have in common, such as the environment, is in the overview
+for page in "$SRC"/man/gguf-*.1; do
+	ok "$(basename "$page"): SEE ALSO names gguf-utils(7)" \
+		sh -c "sed -n '/^.Sh SEE ALSO/,\$p' '$page' | grep -q 'Xr gguf-utils 7'"
+done
+
 # every page is in the overview: in its list of programs or under SEE ALSO
 for page in "$SRC"/man/*.[1357]; do
 	name=${page##*/}
