@@ -271,10 +271,6 @@ static inline void a_side(const struct affine *a, struct tile *t, int per, float
 	}
 }
 
-/* tile_plain for this type: it is given for 32 codes, and the loss of ordinary weights grows with the square of the
- * distance between codes. */
-static inline float a_plain_share(const struct affine *a) { return tile_plain*(31/a->nmax)*(31/a->nmax); }
-
 /* First guesses of a tile's lanes: scales, mins without their signs, and the curvatures of the errors along them. */
 struct a_first { _Alignas(64) float s[LANES], m[LANES], cs[LANES], cm[LANES]; };
 /* Steps 2 to 4, which leave the scales and mins in v. z: a_moments of each register of lanes; side: what a_side found;
@@ -312,7 +308,7 @@ static inline void a_search(const struct affine *a, const struct affine_start *s
 	struct a_first f;
 	for (int o = 0; o < LANES; o += REG) {
 		struct lane_fit b = a_start(a, start, effort, t, o, &z[o/REG], r_floats(side + o), NULL);
-		r_put(v->excess + o, b.err - a->thrift*z[o/REG].w*b.s*b.s - a_plain_share(a)*z[o/REG].xx);
+		r_put(v->excess + o, b.err - a->thrift*z[o/REG].w*b.s*b.s - tile_nothing(a->nmax)*z[o/REG].xx);
 		r_put(f.s + o, b.s); r_put(f.m + o, r_abs(b.m)); r_put(f.cs + o, b.cs); r_put(f.cm + o, z[o/REG].w);
 	}
 	a_settle(a, effort->walks, false, t, per, z, side, &f, v);
@@ -351,8 +347,22 @@ static inline void a_better(const struct affine *a, const struct tile *t, int pe
 	}
 }
 
-/* Searches plain weights in another way, and changes v where the result is better: enc_plain.h */
-static void a_plain(const struct affine *a, const struct affine_effort *effort, const struct tile *t, int per,
+/* Searches plain super-blocks with guesses that map every range to the same number of codes: the largest code, and an
+ * even number. */
+static __attribute__((noinline)) void a_plain(const struct affine *a, int walks, const struct tile *t, int per,
+	const struct moments *z, const float *side, struct a_lanes *v)
+{
+	const struct affine_effort once = { .starts = 2, .iters = 1, .walks = walks };
+	for (int k = 0; k < 2; k++) {
+		struct affine_start start[2];
+		struct a_lanes w;
+		a_alike(a->nmax - (float)k, start);
+		a_search(a, start, &once, t, per, z, side, &w);
+		a_better(a, t, per, true, v, &w);
+	}
+}
+/* Searches once more, with steps, the super-blocks that are plain or whose weights have few mantissas: enc_step.h */
+static void a_steps(const struct affine *a, int walks, bool plain, const struct tile *t, int per,
 	const struct moments *z, const float *side, struct a_lanes *v);
 
 /* Fits the tile: puts codes into t->q, and finds ls and lm of each lane, d and dmin (f->m) of each super-block of `per`
@@ -364,6 +374,7 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 	_Alignas(64) float side[LANES];
 	struct moments z[LANES/REG];
 	struct a_lanes v, usual;
+	bool plain = false;
 	a_side(a, t, per, side);
 	for (int o = 0; o < LANES; o += REG) z[o/REG] = a_moments(a, t, o);
 	a_search(a, a->start, &efforts[row], t, per, z, side, &v);
@@ -371,7 +382,9 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 		a_search(a, a->start, &efforts[QUANT_EFFORT_DEFAULT - 1], t, per, z, side, &usual);
 		a_better(a, t, per, false, &v, &usual);
 	}
-	a_plain(a, &efforts[row], t, per, z, side, &v);
+	for (int g = 0; g < LANES; g += per) plain |= a_is_plain(&v, g, per);
+	if (plain) a_plain(a, efforts[row].walks, t, per, z, side, &v);
+	a_steps(a, efforts[row].walks, plain, t, per, z, side, &v);
 	for (int o = 0; o < LANES; o += REG) {
 		rf inv = r_inverse(r_floats(v.d + o)*r_floats(v.ls + o)), min = r_floats(v.dm + o)*r_floats(v.lm + o);
 		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, r_floats(&t->x[e][o]), inv, min));

@@ -6,6 +6,7 @@
 #define QUANT_ENC_BLOCKS_H
 #include "enc_affine.h"
 #include "enc_levels.h"
+#include "enc_step.h"
 
 /* Where f16 is coarse, takes for each scale in s, which is an f16, the best of itself and its two neighbours; 0 only if
  * nothing is better. */
@@ -119,7 +120,7 @@ static inline void levels_blocks(const struct levels *a, const struct levels_eff
 		rm few;
 		lv_coarse(a, t, o, s);
 		if (!effort->steps) continue;
-		few = tile_few(t, o, 16);
+		few = step_few(t, o, 16);
 		if (!m_bits(few)) continue;
 		d = r_floats(s + o);
 		step_blocks(t, o, a->n, &c, few, &d, &none);
@@ -147,7 +148,7 @@ static inline void affine_blocks(const struct affine *a, const struct affine_eff
 		a_f16(&kept, &z, scale, chief);
 		a_coarse(a, t, o, &z, &b, &kept);
 		if (effort->steps) {
-			rm few = tile_few(t, o, a->nmax > 15 ? 20 : 16);
+			rm few = step_few(t, o, a->nmax > 15 ? 20 : 16);
 			if (m_bits(few)) step_blocks(t, o, a->n, &c, few, &kept.s, &kept.m);
 		}
 		r_put(s + o, kept.s); r_put(m + o, kept.m);

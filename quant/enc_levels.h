@@ -7,7 +7,6 @@
  * A set of uneven levels (IQ4_NL, IQ4_XS, MXFP4, NVFP4) is a table of sixteen and of the midpoints between them. */
 #ifndef QUANT_ENC_LEVELS_H
 #define QUANT_ENC_LEVELS_H
-#include "enc_step.h"
 #include "enc_tile.h"
 
 struct uneven;
@@ -261,39 +260,15 @@ static inline bool lv_search(const struct levels *a, const float *start, const s
 	}
 	return plain;
 }
-/* Searches once more, with steps, a super-block that fills the tile, if its weights have few mantissas and a quarter of
- * its sub-blocks are whole multiples. b: the guesses for the others. Weights of at most four bits have a mean of 3.5
- * classes among the first six, eight-bit floats 4.4, others 5.6. */
-static __attribute__((noinline)) void lv_steps(const struct levels *a, const struct levels_effort *effort,
-	const struct tile *t, struct lv_first *b, struct lv_found *f)
-{
-	const struct codes c = { a->lo, a->hi, false };
-	const float share = a->hi - a->lo > 31 ? step_nothing/4 : step_nothing;
-	_Alignas(64) float whole[LANES];
-	for (int o = 0; o < LANES; o += REG) {
-		rf zero = r_dup(0), xx = zero;
-		struct step s;
-		for (int e = 0; e < a->n; e++) {
-			rf x = r_floats(&t->x[e][o]);
-			xx += r_floats(&t->w[e][o])*x*x;
-		}
-		step_largest(t, o, a->n, &c, xx*share, r_gt(xx, zero), &s);
-		step_fit(t, o, a->n, &c, zero, zero, &s);       /* only mins need the sums of w and w x */
-		r_put(b->s + o, r_if(s.whole, s.s, r_floats(b->s + o)));
-		r_put(b->c + o, r_if(s.whole, s.cs, r_floats(b->c + o)));
-		r_put(whole + o, r_keep(s.whole, r_dup(1)));
-	}
-	if (lane_sum(whole, LANES) < 0.25f*LANES) return;
-	f->ended[0] = false;                    /* one more result may replace what was found */
-	lv_settle(a, effort, true, t, LANES, b, f);
-}
+/* Searches once more, with steps, a super-block that fills the tile: enc_step.h. b: the guesses of lv_search */
+static void lv_steps(const struct levels *a, const struct levels_effort *effort, const struct tile *t,
+	struct lv_first *b, struct lv_found *f);
 
 /* Fits the tile: puts codes into t->q, and finds ls of each lane and d of each super-block of `per` lanes. lift: see
  * tile_lift. */
 static inline void levels_tile(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
 	int per, struct fitted *f)
 {
-	enum { FIRST = 6, FEW = 4 };
 	struct lv_found b = { 0 };
 	struct lv_first first, again;
 	float s[LANES];
@@ -303,7 +278,7 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 		const struct levels_effort once = { .starts = 2, .walks = effort->walks };
 		lv_search(a, start, &once, t, per, &again, &b);
 	}
-	if (effort->steps && per == LANES && tile_classes(t, FIRST) <= FEW*LANES) lv_steps(a, effort, t, &first, &b);
+	if (effort->steps && per == LANES) lv_steps(a, effort, t, &first, &b);
 	for (int j = 0; j < LANES; j++) {
 		f->ls[j] = b.ls[j];
 		s[j] = b.d[j/per]*b.ls[j];

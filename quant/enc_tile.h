@@ -105,8 +105,10 @@ static inline float f16_factor(float d, const float *s, int n, float most, float
 }
 
 /* If the first guesses of a search leave less than this share of the sum of w x x, weights are not ordinary but plain:
- * see enc_plain.h. */
+ * see enc_step.h. */
 static const float tile_plain = 2e-5f;
+/* The same for a type with so many codes beside 0: ordinary weights lose the square of the distance between codes. */
+static inline float tile_nothing(float codes) { return tile_plain*(31/codes)*(31/codes); }
 static inline float lane_sum(const float *v, int n)
 {
 	float s = 0;
@@ -301,29 +303,6 @@ static inline void tile_prior(struct tile *t, int n, int per, float prior)
 		for (int o = 0; o < LANES; o += REG)
 			r_put(&t->w[e][o],
 				r_floats(&t->given[e][o])*(1 + r_abs(r_floats(&t->x[e][o]))*r_floats(k + o)));
-}
-
-/* How many of 32 classes the mantissas of the first n weights of each lane are in, by five of their bits. Whole
- * multiples of a step, up to sixteen times it, have nine mantissas at most, as q, 2q and 4q have the same. */
-SPECIAL ri tile_mantissas(const struct tile *t, int o, int n)
-{
-	ru seen = (ru)ri_dup(0), one = seen + 1;
-	for (int e = 0; e < n; e++) seen |= one << ((ru)r_floats(&t->x[e][o]) >> 18 & 31);
-	seen -= seen >> 1 & 0x55555555;
-	seen = (seen & 0x33333333) + (seen >> 2 & 0x33333333);
-	return (ri)(((seen + (seen >> 4)) & 0x0f0f0f0f)*0x01010101 >> 24);
-}
-/* The same, over all lanes */
-SPECIAL int tile_classes(const struct tile *t, int n)
-{
-	int sum = 0;
-	for (int o = 0; o < LANES; o += REG) sum += r_sum(tile_mantissas(t, o, n));
-	return sum;
-}
-/* The lanes whose first n weights have at most n/2: of 16 and 20 ordinary ones, 1 in 1000. */
-SPECIAL rm tile_few(const struct tile *t, int o, int n)
-{
-	return ri_lt(tile_mantissas(t, o, n), ri_dup(n/2 + 1));
 }
 
 /* The factor of a unit's scale after the search, where its least-squares solution explains so much of the sum of w x x.

@@ -252,9 +252,9 @@ static void few_levels_are_kept(void **state)
 	}
 }
 
-/* Weights that were decoded from codes of four bits, or of three for Q3_K, with a step for a row, a group or 32
- * columns, and in types with mins also with another zero point: a type with as many codes finds them again, up to the
- * rounding of f16 and of integer scales, in place of others that fit as badly as those of any weights, which would
+/* Weights that were decoded from codes of four bits, of three for Q3_K, or of five, with a step for a row, a group or
+ * 32 columns, and in types with mins also with another zero point: a type with as many codes finds them again, up to
+ * the rounding of f16 and of integer scales, in place of others that fit as badly as those of any weights, which would
  * leave 1e-6 in Q6_K, and 3e-4 and more in other types. */
 static void codes_of_other_types_are_found(void **state)
 {
@@ -264,6 +264,7 @@ static void codes_of_other_types_are_found(void **state)
 		{ GGU_TYPE_Q3_K, false, 3, { 1e-8, 1e-7, 1e-7 } }, { GGU_TYPE_Q6_K, false, 7, { 1e-8, 1e-7, 1e-7 } },
 		{ GGU_TYPE_Q4_0, false, 7, { 2e-7, 2e-7, 2e-7 } }, { GGU_TYPE_Q5_0, false, 7, { 2e-7, 2e-7, 2e-7 } },
 		{ GGU_TYPE_Q4_1, true, 7, { 2e-7, 2e-7, 2e-7 } }, { GGU_TYPE_Q5_1, true, 7, { 2e-7, 2e-7, 2e-7 } },
+		{ GGU_TYPE_Q5_K, true, 15, { 1e-8, 2e-5, 5e-5 } }, { GGU_TYPE_Q6_K, false, 15, { 1e-8, 1e-7, 1e-7 } },
 	};
 	(void)state;
 	for (size_t t = 0; t < sizeof types/sizeof *types; t++)
@@ -273,9 +274,9 @@ static void codes_of_other_types_are_found(void **state)
 			if (k/2 % 2 && !types[t].mins) continue;
 			fill(SMOOTH);
 			for (int i = 0; i < N; i++) {
-				const float step = step_of(i, columns[m]), v = of_code(x[i], i, columns[m]);
-				x[i] = fminf(v, types[t].top*step) + (k/2 % 2 ? 5*step : 0);
-				x[i] = fmaxf(x[i], -(types[t].top + 1)*step);
+				const float top = types[t].top, step = step_of(i, columns[m])*(top > 7 ? 0.5f : 1);
+				const float q = rintf(x[i]/step);
+				x[i] = (q < -top - 1 ? -top - 1 : q > top ? top : q)*step + (k/2 % 2 ? 5*step : 0);
 			}
 			left = share_left(types[t].type, k % 2 ? imp : NULL);
 			if (!(left <= types[t].limit[m])) fail_msg("%s, a step for %d columns: %g is left",
