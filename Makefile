@@ -193,7 +193,8 @@ check: all $(UNIT) $(TEST_PROGS) ## unit, kernel, command, malformed and referen
 	BUILD="$(abspath $(BUILD))" CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j$(CHECK_JOBS) --timer $(PROVE_FLAGS) $(CHECKS)
 
 # sanitizers and a fuzzer need their own objects: the same rules under another $(BUILD)
-SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined
+SANITIZE = -fsanitize=address,undefined,float-cast-overflow \
+  -fno-sanitize-recover=undefined,float-cast-overflow
 # (SANITIZED: tests that evaluate much do less of the same)
 ASAN = SANITIZED=1 ASAN_OPTIONS=allocator_may_return_null=1 $(MAKE) check \
   CFLAGS="-O1 -g1 -fno-omit-frame-pointer $(SANITIZE)"

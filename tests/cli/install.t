@@ -77,8 +77,9 @@ if command -v pkg-config >/dev/null; then
 		cmp - "$TMP/out.gguf" 2>&1)" ""
 	is "... lists what is in it" "$(user "$TMP/example1" "$TMP/out.gguf" | awk '{ print $1, $2 }')" \
 		"$("$BIN/gguf-info" --json "$TMP/out.gguf" | jq -r '.tensors[] | .name + " " + .type')"
-	is "... and says where a pipe ends too early" \
-		"$(head -c 200000 "$TMP/in.gguf" | user "$TMP/example1" /dev/stdin 2>&1)" \
+	# (it ends without freeing what it has)
+	is "... and says where a pipe ends too early" "$(head -c 200000 "$TMP/in.gguf" |
+		ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 user "$TMP/example1" /dev/stdin 2>&1)" \
 		"/dev/stdin: token_embd.weight: the file is truncated: 1993504 bytes are missing"
 	is "... and why there is nothing to list" "$(user "$TMP/example1" "$TMP/none" 2>&1)" \
 		"$TMP/none: open: No such file or directory"

@@ -434,7 +434,7 @@ is "no shard of a very uneven model is empty" "$(gguf-info --json uneven-00001-o
 	jq -c '[.tensors[].shard]')" "[0,1,2]"
 "$BUILD/tests/cli/tool_mkgguf" a:f32:32x1 b:f32:32x1000 >late.gguf
 is "a shard for which there is no room is found before another is written" \
-	"$( (ulimit -f 100; $q -v --shards 2 -o never COPY late.gguf) 2>&1)" \
+	"$( (ulimit -f 100; $q -v --no-sandbox --shards 2 -o never COPY late.gguf) 2>&1)" \
 	"gguf-quantize: never-00002-of-00002.gguf: needs 125 KiB: File too large"
 seq 300 | sed 's/$/.weight:f32:32x2/' | xargs "$BUILD/tests/cli/tool_mkgguf" >many.gguf
 : >rest-00123-of-00300.gguf && chmod 400 rest-00123-of-00300.gguf

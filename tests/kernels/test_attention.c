@@ -157,8 +157,9 @@ static void check_cut(struct attn *a)
 	if (a->n_rows == 1 && told > attn_partial_most(&a->shape, a->rows->n, a->rows->n_pos, threads))
 		kt_fail("%zu bytes for splits are more than there can be", told);
 	a->partial_bytes = told;
-	/* sometimes there is enough for some of the sequences only, or for none */
-	if (kt_below(4) == 0) a->partial_bytes = kt_below(a->partial_bytes + 1);
+	/* sometimes there is enough for some of the sequences only, or for none. Buffers end where a page does, so that
+	 * those of whole lines are aligned */
+	if (kt_below(4) == 0) a->partial_bytes = kt_below(a->partial_bytes/64 + 1)*64;
 	a->partial = kt_buffer(a->partial_bytes);
 	run(a, threads);
 	if (a->partial_bytes == told && !told != !attn_plan(a, threads).n_merges)
