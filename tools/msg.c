@@ -42,7 +42,7 @@ static void format(char *text, size_t bytes, const char *fmt, va_list ap)
 
 /* Masks the whole message, since names from files and command lines may be in it. It is written by one call, so that
  * programs which share a terminal or a log do not mix their lines. */
-static void say(const char *fmt, va_list ap)
+void msg_say_list(const char *fmt, va_list ap)
 {
 	char text[8192], line[64 + 4*sizeof text];      /* a byte is shown as four characters at most */
 	size_t n = (size_t)snprintf(line, 64, "%.60s: ", msg_program), len;
@@ -88,7 +88,7 @@ void msg_warn(const char *fmt, ...)
 	va_list ap;
 	if (msg_quiet) return;
 	va_start(ap, fmt);
-	say(fmt, ap);
+	msg_say_list(fmt, ap);
 	va_end(ap);
 }
 
@@ -97,7 +97,7 @@ void msg_note(const char *fmt, ...)
 	va_list ap;
 	if (msg_quiet || !isatty(2)) return;
 	va_start(ap, fmt);
-	say(fmt, ap);
+	msg_say_list(fmt, ap);
 	va_end(ap);
 }
 
@@ -105,7 +105,7 @@ void msg_say(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	say(fmt, ap);
+	msg_say_list(fmt, ap);
 	va_end(ap);
 }
 
@@ -113,7 +113,7 @@ void msg_die(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	say(fmt, ap);
+	msg_say_list(fmt, ap);
 	va_end(ap);
 	leave();
 }

@@ -4,6 +4,7 @@
  * Messages go to stderr and are masked as a whole; strings from a file that are printed elsewhere pass text_mask. */
 #ifndef TOOLS_MSG_H
 #define TOOLS_MSG_H
+#include <stdarg.h>
 #include <stdio.h>
 #include "../libgguf/ggu.h"
 
@@ -22,6 +23,7 @@ void msg_warn(const char *fmt, ...) MSG_PRINTF(1, 2);           /* "gguf-info: .
 void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but only if stderr is a terminal */
 /* as warn, but with -q too: an error after which the program has more to do */
 void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);
+void msg_say_list(const char *fmt, va_list ap) MSG_PRINTF(1, 0);
 _Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
 /* Returns p, the result of malloc or the like; if it is NULL, says "out of memory" and exits 2. */
 void *msg_need(void *p);

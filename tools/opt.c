@@ -37,9 +37,12 @@ static const struct opt common[] = {
 
 static const struct opt *given[MOST_GIVEN];     /* the options given, each once */
 
-static _Noreturn void usage(const char *fmt, const char *a, const char *b)
+static _Noreturn MSG_PRINTF(1, 2) void usage(const char *fmt, ...)
 {
-	msg_say(fmt, a, b);
+	va_list ap;
+	va_start(ap, fmt);
+	msg_say_list(fmt, ap);
+	va_end(ap);
 	fprintf(stderr, "Try '%s -h'.\n", msg_program);
 	exit(EXIT_TROUBLE);
 }
@@ -66,11 +69,7 @@ static const struct opt *find_long(const struct opt *opts, const char *name, siz
 		if (!found) found = o;
 		else other = o;
 	}
-	if (other) {
-		char both[128];
-		snprintf(both, sizeof both, "--%s, --%s", found->name, other->name);
-		usage("option '%s' is ambiguous: %s", name - 2, both);
-	}
+	if (other) usage("option '%s' is ambiguous: --%s, --%s", name - 2, found->name, other->name);
 	return n ? found : NULL;
 }
 
@@ -83,7 +82,7 @@ static const struct opt *find_letter(const struct opt *opts, char c)
 
 static void set_number(const struct opt *o, const char *shown, const char *arg)
 {
-	char *end, range[96], most[24];
+	char *end, most[24];
 	double d;
 	unsigned long long u = 0;
 	bool digits = *arg && !arg[strspn(arg, "0123456789")], whole = o->kind != OPT_K_DOUBLE;
@@ -94,9 +93,8 @@ static void set_number(const struct opt *o, const char *shown, const char *arg)
 	} else d = strtod(arg, &end);
 	if (errno || end == arg || *end || (whole && !digits) || !(d >= o->min && d <= o->max)) {
 		snprintf(most, sizeof most, o->max < 0x1p64 ? "%.15g" : "18446744073709551615", o->max);
-		snprintf(range, sizeof range, "%%s expects %s from %.15g to %s, not '%%s'", whole ? "a whole number" :
-			"a number", o->min, most);
-		usage(range, shown, arg);
+		usage("%s expects %s from %.15g to %s, not '%s'", shown, whole ? "a whole number" : "a number", o->min,
+			most, arg);
 	}
 	if (o->kind == OPT_K_INT) *(int *)o->to = (int)d;
 	else if (o->kind == OPT_K_U64) *(uint64_t *)o->to = u;
@@ -123,7 +121,6 @@ static void set_size(const struct opt *o, const char *shown, const char *arg)
 static void set(const struct opt *o, const char *shown, const char *arg)
 {
 	struct opt_list *l;
-	char wanted[96];
 	size_t i = 0;
 	while (i < MOST_GIVEN && given[i] && given[i] != o) i++;
 	if (i < MOST_GIVEN) given[i] = o;
@@ -142,8 +139,7 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 		break;
 	case OPT_K_CALL:
 		if (!o->call(o->to, arg)) break;
-		snprintf(wanted, sizeof wanted, "%%s expects %s, not '%%s'", o->arg);
-		usage(wanted, shown, arg);
+		usage("%s expects %s, not '%s'", shown, o->arg, arg);
 	default: set_number(o, shown, arg);
 	}
 }
@@ -296,7 +292,7 @@ static int parse_long(const struct opt *opts, const struct opt_program *p, char 
 	else *hint = 0;
 	if (!o || *hint) unknown(argv[i], argv[i], opts, p);
 	if (o->kind == OPT_K_FLAG) {
-		if (eq) usage("--%s takes no argument%s", o->name, "");
+		if (eq) usage("--%s takes no argument", o->name);
 		set(o, argv[i], NULL);
 		return i;
 	}
@@ -364,7 +360,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 	}
 	if (want_completion) {
 		if (!complete_print(want_completion, opts, p))
-			usage("--completion expects bash, zsh or fish, not '%s'%s", want_completion, "");
+			usage("--completion expects bash, zsh or fish, not '%s'", want_completion);
 		out_close_stdout();
 		exit(EXIT_YES);
 	}
@@ -374,7 +370,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 		out_close_stdout();
 		exit(EXIT_YES);
 	}
-	for (int i = 0; i < n; i++) if (!*argv[i]) usage("an operand is empty%s%s", "", "");
+	for (int i = 0; i < n; i++) if (!*argv[i]) usage("an operand is empty");
 	if (n < p->min_operands) {
 		msg_say("missing operand");
 		print_usage(stderr, p);
