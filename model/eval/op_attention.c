@@ -85,7 +85,7 @@ static enum ggu_status weights(struct builder *b, const struct yaml_node *at, st
 		if (!a->k.name && a->keys_of < 0) return build_absent(b, at, "k");
 		if (!a->v.name && !yaml_null(yaml_get(at, "v"))) return build_absent(b, at, "v");
 	}
-	if (!a->qkv.name && !a->v.name && k != v)
+	if (!a->qkv.name && !a->v.name && a->keys_of < 0 && k != v)
 		return build_fail(b, at, "attention", "v is needed: values and keys differ in width");
 	TRY(build_shape(b, &a->q, e, q, 1));
 	TRY(build_shape(b, &a->k, e, k, 1));
