@@ -163,15 +163,9 @@ static enum ggu_status call(void *ctx, const char *name, const struct expr_value
 	return tensor ? is_tensor(b, args, v, err) : of_layer(b, args, v, err);
 }
 
-enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct expr_value *v)
+/* Says where an error in an expression is: err has its place in the text, unless it is inside a name, which has one. */
+static enum ggu_status placed(const struct builder *b, const struct yaml_node *at, enum ggu_status s)
 {
-	struct expr_scope scope = { b, lookup, call };
-	enum ggu_status s;
-	v->kind = EXPR_NULL;
-	if (yaml_null(at)) return GGU_OK;
-	if (at->kind != YAML_SCALAR) return build_fail(b, at, "graph", "expected an expression");
-	s = expr_text(at->text, &scope, b->arena, v, b->err);
-	/* the place is in this text; an error inside a name already has one */
 	if (s && b->err && b->err->offset != GGU_NO_OFFSET) {
 		size_t n = strlen(b->err->what);
 		snprintf(b->err->what + n, sizeof b->err->what - n, " (%s, line %u, column %u)", at->file, at->line,
@@ -179,6 +173,25 @@ enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct
 		b->err->offset = GGU_NO_OFFSET;
 	}
 	return s;
+}
+
+enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct expr_value *v)
+{
+	struct expr_scope scope = { b, lookup, call };
+	v->kind = EXPR_NULL;
+	if (yaml_null(at)) return GGU_OK;
+	if (at->kind != YAML_SCALAR) return build_fail(b, at, "graph", "expected an expression");
+	return placed(b, at, expr_text(at->text, &scope, b->arena, v, b->err));
+}
+
+static enum ggu_status parse(const struct builder *b, const struct yaml_node *at)
+{
+	struct expr *e;
+	if (yaml_null(at)) return GGU_OK;
+	if (at->kind != YAML_SCALAR) return build_fail(b, at, "graph", "expected an expression");
+	TRY(placed(b, at, expr_parse(&e, at->text, b->err)));
+	expr_free(e);
+	return GGU_OK;
 }
 
 enum ggu_status build_number(struct builder *b, const struct yaml_node *map, const char *key, double none, double lo,
@@ -224,6 +237,43 @@ static int which(const char *const *words, const char *p, size_t n)
 	for (int i = 0; words[i]; i++) if (strlen(words[i]) == n && !memcmp(words[i], p, n)) return i;
 	return -1;
 }
+static int word_of(const struct field *f, const struct yaml_node *at)
+{
+	return at && at->kind == YAML_SCALAR ? which(f->words, at->text, strlen(at->text)) : -1;
+}
+
+static enum ggu_status value(const struct builder *b, const struct yaml_node *at, const struct field *f)
+{
+	switch (f->kind) {
+	case FIELD_SIZE: case FIELD_NUMBER: case FIELD_FLAG: return parse(b, at);
+	case FIELD_WORD: return word_of(f, at) < 0 ? parse(b, at) : GGU_OK;
+	case FIELD_NORM: return build_keys(b, at, build_norm_fields, "");
+	case FIELD_ROPE: return build_keys(b, at, build_rope_fields, "");
+	case FIELD_MAP: return build_keys(b, at, f->sub, "when");
+	default: return GGU_OK;
+	}
+}
+enum ggu_status build_values(const struct builder *b, const struct yaml_node *map, const struct field *fields)
+{
+	enum ggu_status s = parse(b, yaml_get(map, "when"));
+	for (; fields->key && !s; fields++) s = value(b, yaml_get(map, fields->key), fields);
+	return s;
+}
+enum ggu_status build_keys(const struct builder *b, const struct yaml_node *map, const struct field *fields,
+	const char *words)
+{
+	enum ggu_status s = build_only(b, map, fields, words);
+	return s ? s : build_values(b, map, fields);
+}
+enum ggu_status build_list(const struct builder *b, const char *key)
+{
+	const struct yaml_node *list = yaml_get(b->arch->graph, key);
+	if (yaml_null(list)) return GGU_OK;
+	if (list->kind != YAML_MAPPING) return build_fail(b, list, key, "expected a mapping");
+	for (size_t i = 0; i < list->count; i++) TRY(parse(b, list->items[i]));
+	return GGU_OK;
+}
+
 /* A word, or an expression that gives one. */
 static enum ggu_status word(struct builder *b, const struct yaml_node *at, const struct yaml_node *map,
 	const struct field *f, int *index)
@@ -233,7 +283,7 @@ static enum ggu_status word(struct builder *b, const struct yaml_node *at, const
 	struct expr_value v;
 	*index = 0;
 	if (yaml_null(at) && !(f->flags & FIELD_NEEDED)) return GGU_OK;
-	*index = at && at->kind == YAML_SCALAR ? which(f->words, at->text, strlen(at->text)) : -1;
+	*index = word_of(f, at);
 	if (*index >= 0) return GGU_OK;
 	TRY(build_eval(b, at, &v));
 	if (v.kind == EXPR_STR) *index = which(f->words, v.u.s.p, v.u.s.n);
@@ -265,9 +315,8 @@ static enum ggu_status map_field(struct builder *b, const struct yaml_node *at, 
 {
 	bool yes;
 	if (yaml_null(at)) return GGU_OK;
-	TRY(build_only(b, at, f->sub, "when"));
 	TRY(build_when(b, at, &yes));
-	return yes ? build_some(b, at, f->sub, to) : GGU_OK;
+	return yes ? build_fields(b, at, f->sub, to) : GGU_OK;
 }
 
 static enum ggu_status one_field(struct builder *b, const struct yaml_node *map, const struct field *f, void *base)
@@ -290,15 +339,9 @@ static enum ggu_status one_field(struct builder *b, const struct yaml_node *map,
 	}
 }
 
-enum ggu_status build_some(struct builder *b, const struct yaml_node *map, const struct field *fields, void *to)
+enum ggu_status build_fields(struct builder *b, const struct yaml_node *map, const struct field *fields, void *to)
 {
 	enum ggu_status s = GGU_OK;
 	for (; fields->key && !s; fields++) s = one_field(b, map, fields, to);
 	return s;
-}
-
-enum ggu_status build_fields(struct builder *b, const struct yaml_node *map, const struct field *fields, void *to)
-{
-	enum ggu_status s = build_only(b, map, fields, "");
-	return s ? s : build_some(b, map, fields, to);
 }

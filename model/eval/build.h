@@ -55,13 +55,21 @@ struct field {
 	const char *const *words;       /* WORD: NULL-terminated; the first is the default, unless it is needed */
 	const struct field *sub;        /* MAP */
 };
-/* Fills the struct at `to` from map. fields ends with a NULL key; keys that it does not list are errors. */
+/* Fills the struct at `to` from map, whose keys were checked. fields ends with a NULL key. */
 enum ggu_status build_fields(struct builder *b, const struct yaml_node *map, const struct field *fields, void *to);
-/* The same, but ignores other keys of map. */
-enum ggu_status build_some(struct builder *b, const struct yaml_node *map, const struct field *fields, void *to);
+
+/* A part of a description is checked as a whole before it is built, whatever its conditions say of this model. */
+
 /* Checks that all keys of map are among those of fields or among `words`. */
 enum ggu_status build_only(const struct builder *b, const struct yaml_node *map, const struct field *fields,
 	const char *words);
+/* Checks what map gives to fields: mappings have only keys that they may have, and expressions can be parsed. */
+enum ggu_status build_values(const struct builder *b, const struct yaml_node *map, const struct field *fields);
+/* Both. */
+enum ggu_status build_keys(const struct builder *b, const struct yaml_node *map, const struct field *fields,
+	const char *words);
+/* Checks that the graph's `key` is a mapping, or null, of expressions. */
+enum ggu_status build_list(const struct builder *b, const char *key);
 
 /* Fails with a message that has the file, line and column of `at`. */
 enum ggu_status build_fail(const struct builder *b, const struct yaml_node *at, const char *where, const char *what);

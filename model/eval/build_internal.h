@@ -8,6 +8,7 @@
 const struct ggu_tensor *build_find(const struct builder *b, const char *name, const char *suffix);
 /* A field of kind WEIGHT or VECTOR. */
 enum ggu_status build_named(struct builder *b, const struct yaml_node *map, const struct field *f, void *to);
+extern const struct field build_norm_fields[], build_rope_fields[];
 enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct norm *o);
 /* Notes that something has read this tensor. */
 void build_read(const struct builder *b, const struct ggu_tensor *t);

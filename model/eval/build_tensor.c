@@ -199,6 +199,9 @@ enum ggu_status build_named(struct builder *b, const struct yaml_node *map, cons
 
 /* ---- norms ---- */
 
+const struct field build_norm_fields[] = { { "rms", FIELD_OWN }, { "layer", FIELD_OWN }, { "eps", FIELD_NUMBER },
+	{ "when", FIELD_OWN }, { NULL } };
+
 enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct norm *o)
 {
 	static const char *const kinds[] = { "rms", "layer" };
@@ -208,7 +211,6 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 	const char *name;
 	bool yes;
 	if (yaml_null(at)) return GGU_OK;
-	TRY(build_only(b, at, NULL, "rms layer eps when"));
 	TRY(build_when(b, at, &yes));
 	if (!yes) return GGU_OK;
 	for (size_t i = 0; at->kind == YAML_MAPPING && i < at->count; i++)
@@ -260,7 +262,7 @@ static const struct field yarn_fields[] = {
 	{ "truncate", FIELD_FLAG, AT(truncate), 1 },
 	{ NULL }
 };
-static const struct field rope_fields[] = {
+const struct field build_rope_fields[] = {
 	{ "style", FIELD_WORD, AT(interleaved), .words = styles, .flags = FIELD_NEEDED },
 	{ "dims", FIELD_SIZE, AT(dims), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ "base", FIELD_NUMBER, AT(base), 10000, 1, 1e12 },
@@ -278,10 +280,9 @@ enum ggu_status build_rope(struct builder *b, const struct yaml_node *at, struct
 {
 	bool yes;
 	if (yaml_null(at)) return GGU_OK;
-	TRY(build_only(b, at, rope_fields, ""));
 	TRY(build_when(b, at, &yes));
 	if (!yes) return GGU_OK;
-	TRY(build_fields(b, at, rope_fields, r));
+	TRY(build_fields(b, at, build_rope_fields, r));
 	return r->yarn > 0 && !r->original ? build_fail(b, at, "rope", "yarn needs the original context length")
 		: GGU_OK;
 }

@@ -27,7 +27,6 @@ static bool begins(const char *prefix, const char *name, size_t n_layer)
 enum ggu_status build_unread(struct builder *b)
 {
 	const struct yaml_node *list = yaml_get(b->arch->graph, "ignore");
-	if (!yaml_null(list) && list->kind != YAML_MAPPING) return build_fail(b, list, "ignore", "expected a mapping");
 	for (size_t i = 0; i < ggu_file_n_tensors(b->f); i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(b->f, i);
 		bool known = b->read[i];

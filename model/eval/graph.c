@@ -117,11 +117,10 @@ static enum ggu_status branch(struct builder *b, const struct yaml_node *at, str
 	TRY(operator_of(b, at, &br->op, &map));
 	TRY(build_when(b, at, &yes));
 	if (!yes) return GGU_OK;
-	TRY(build_some(b, at, branch_fields, br));
+	TRY(build_fields(b, at, branch_fields, br));
 	TRY(build_norm_width(b, at, "norm", &br->before, e, e));
 	TRY(build_norm_width(b, at, "post_norm", &br->after, e, e));
 	if (!(br->params = build_alloc(b, br->op->bytes))) return GGU_ERR_NOMEM;
-	if (yaml_null(map)) return build_fail(b, at, br->op->name, "expected a mapping");
 	if (br->op->read && !b->g->source)
 		return build_fail(b, map, br->op->name, "there is no encoder to attend to");
 	TRY(build_fields(b, map, br->op->fields, br->params));
@@ -150,10 +149,6 @@ static enum ggu_status step(struct builder *b, const struct yaml_node *at, struc
 	bool yes;
 	enum ggu_status s = GGU_OK;
 	if (yaml_null(at)) return GGU_OK;
-	TRY(build_only(b, at, step_fields, ""));
-	if (!branches || branches->kind != YAML_MAPPING || !branches->count)
-		return build_fail(b, at, "branches", "expected branches by name");
-	if (branches->count > STEP_MAX_BRANCHES) return build_fail(b, branches, "branches", "has more than eight");
 	TRY(build_when(b, at, &yes));
 	if (!yes) return GGU_OK;
 	TRY(build_fields(b, at, step_fields, st));
@@ -167,6 +162,27 @@ static enum ggu_status step(struct builder *b, const struct yaml_node *at, struc
 	st->forms = b->forms;
 	if (st->n_branches > b->g->max_branches) b->g->max_branches = st->n_branches;
 	return s;
+}
+
+static enum ggu_status branch_keys(const struct builder *b, const struct yaml_node *at)
+{
+	const struct yaml_node *map = NULL;
+	const struct op *op;
+	if (yaml_null(at)) return GGU_OK;
+	TRY(operator_of(b, at, &op, &map));
+	TRY(build_values(b, at, branch_fields));
+	return build_keys(b, map, op->fields, "");
+}
+static enum ggu_status step_keys(const struct builder *b, const struct yaml_node *at)
+{
+	const struct yaml_node *branches = yaml_get(at, "branches");
+	if (yaml_null(at)) return GGU_OK;
+	TRY(build_keys(b, at, step_fields, ""));
+	if (!branches || branches->kind != YAML_MAPPING || !branches->count)
+		return build_fail(b, at, "branches", "expected branches by name");
+	if (branches->count > STEP_MAX_BRANCHES) return build_fail(b, branches, "branches", "has more than eight");
+	for (size_t i = 0; i < branches->count; i++) TRY(branch_keys(b, branches->items[i]));
+	return GGU_OK;
 }
 
 static bool mixes(const struct step *st)
@@ -190,6 +206,7 @@ static enum ggu_status layers(struct builder *b)
 	double n;
 	if (!list || list->kind != YAML_MAPPING || !list->count)
 		return build_fail(b, b->stack ? b->stack : root, "layer", "expected steps by name");
+	for (size_t k = 0; k < list->count; k++) TRY(step_keys(b, list->items[k]));
 	TRY(build_number(b, root, "layers", 0, 1, BUILD_MAX_SIZE, &n));
 	g->n_layer = (size_t)n;
 	if (n != (double)g->n_layer)
@@ -243,6 +260,7 @@ static enum ggu_status input(struct builder *b, const struct yaml_node *at)
 {
 	struct graph *g = b->g;
 	if (yaml_null(at)) return build_fail(b, b->arch->graph, "input", "is missing");
+	TRY(build_keys(b, at, input_fields, ""));
 	TRY(build_fields(b, at, input_fields, g));
 	TRY(build_shape(b, &g->embed, 0, 0, 1));
 	g->n_embd = g->embed.n_in;
@@ -255,6 +273,7 @@ static enum ggu_status input(struct builder *b, const struct yaml_node *at)
 static enum ggu_status output(struct builder *b, const struct yaml_node *at)
 {
 	struct graph *g = b->g;
+	TRY(build_keys(b, at, output_fields, ""));
 	TRY(build_fields(b, at, output_fields, g));
 	TRY(build_norm_width(b, at, "norm", &g->out_norm, g->n_embd, g->n_embd));
 	TRY(build_shape(b, &g->head, g->n_embd, 0, 1));
@@ -351,6 +370,8 @@ static enum ggu_status build_all(struct graph *g, const struct arch *a, struct g
 	b.read = build_alloc(&b, ggu_file_n_tensors(f));
 	if (!b.read) return GGU_ERR_NOMEM;
 	TRY(build_only(&b, a->graph, NULL, "names check ignore stacks " STACK_KEYS));
+	TRY(build_list(&b, "names"));
+	TRY(build_list(&b, "ignore"));
 	TRY(checks(&b, yaml_get(a->graph, "check")));
 	s = yaml_null(list) ? build_stack(&b, g, NULL) : stacks(&b, g, list);
 	if (!s) s = build_unread(&b);

@@ -4,7 +4,7 @@
  *
  * The keys of that part are listed below. EXPR is an expression (expr.h) and may be null. TENSOR is a name, or a list
  * of which the first that exists is used (with a null at its end, there may be none). What is in [] is optional; any
- * other key is an error.
+ * other key is an error, also in a part that `when` leaves out.
  *
  *   graph      [names: {NAME: EXPR}] [check: {KEY: [EXPR, message]}] [ignore: {PREFIX: EXPR}, see build_unread.c]
  *              and a stack's keys, or stacks: {encoder: stack, decoder: stack}

@@ -153,6 +153,19 @@ mistake "a misspelt key" "kv_head: unknown key (./a.yaml, line $line, column 13)
 	's/kv_heads: n_kv/kv_head: n_kv/'
 mistake "a key of another part" "softcap: unknown key" 's/act: silu,/act: silu, softcap: 1,/'
 mistake "an unknown part" "outputs: unknown key" 's/^  output:/  outputs:/'
+mistake "a key of an operator that this model has not" "use: unknown key (./a.yaml, line " \
+	's/used: expert_used_count/use: expert_used_count/'
+mistake "... and below it" "gates: unknown key (./a.yaml, line " 's/each: {gate: /each: {gates: /'
+mistake "... of a rope that no layer has" "bas: unknown key (./a.yaml, line " \
+	's/style: interleaved/when: false/;s/base: rope/bas: rope/'
+mistake "... of a norm that no layer has" "epsilon: unknown key (./a.yaml, line " \
+	's/norm: {rms: ffn_norm, eps: eps}/norm: {rms: ffn_norm, epsilon: eps, when: false}/'
+mistake "an expression for what this model has not" "expression: expert_count + (./a.yaml, line " \
+	's/count: expert_count/count: expert_count +/'
+mistake "... in a name that nothing uses" "expression: n_ff + (./a.yaml, line " \
+	's/^    n_ff_exp: n_ff$/    n_ff_exp: n_ff +/'
+mistake "names that are none" "names: expected a mapping (./a.yaml, line " \
+	'/^graph:/,/^  check:/{/^    /d;s/names:/& dense/;}'
 mistake "an error in an expression, by its place" "expected numbers (./a.yaml, line $line, column 28)" \
 	"s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
 mistake "a field left out, by the place of the others" "heads: is missing (./a.yaml, line $((line - 6)), column " \
