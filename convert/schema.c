@@ -138,6 +138,19 @@ static const struct { const char *key; check_fn *each, *whole; } parts[] = {
 };
 enum { N_PARTS = sizeof parts/sizeof *parts };
 
+/* A misspelt name or default would never be read. Those inherited may be there for others; they are checked there. */
+static enum ggu_status unread(const struct walk *w, const struct yaml_node *map)
+{
+	const struct arch *a = w->c->arch;
+	for (size_t i = 0; map && map->kind == YAML_MAPPING && i < map->count; i++) {
+		const char *name = map->keys[i]->text;
+		if (strcmp(map->keys[i]->file, a->file) == 0 && !yaml_mentions(a->convert, name)
+			&& !yaml_mentions(a->defaults, name) && !yaml_mentions(a->classes, name))
+			return config_fail(w->c, map->keys[i], w->err, "%.60s: no expression reads it", name);
+	}
+	return GGU_OK;
+}
+
 enum ggu_status schema_check(const struct config *c, struct ggu_error *err)
 {
 	const struct yaml_node *conv = c->arch->convert;
@@ -155,5 +168,9 @@ enum ggu_status schema_check(const struct config *c, struct ggu_error *err)
 		if (at->kind != YAML_MAPPING) return config_fail(c, at, err, "%.60s: expected a mapping", parts[k].key);
 		for (size_t j = 0; j < at->count && !s; j++) s = parts[k].each(&w, at->keys[j], at->items[j]);
 	}
+	if (!s) s = unread(&w, yaml_get(conv, "names"));
+	if (!s) s = unread(&w, c->arch->defaults);
+	for (size_t i = 0; c->arch->classes && i < c->arch->classes->count && !s; i++)
+		s = unread(&w, c->arch->classes->items[i]);
 	return s;
 }

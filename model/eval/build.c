@@ -274,6 +274,17 @@ enum ggu_status build_list(const struct builder *b, const char *key)
 	return GGU_OK;
 }
 
+enum ggu_status build_names(const struct builder *b)
+{
+	TRY(build_list(b, "names"));
+	for (size_t i = 0; b->names && i < b->names->count; i++) {
+		const struct yaml_node *name = b->names->keys[i];
+		if (strcmp(name->file, b->arch->file) == 0 && !yaml_mentions(b->arch->graph, name->text))
+			return build_fail(b, name, name->text, "no expression reads it");
+	}
+	return GGU_OK;
+}
+
 /* A word, or an expression that gives one. */
 static enum ggu_status word(struct builder *b, const struct yaml_node *at, const struct yaml_node *map,
 	const struct field *f, int *index)

@@ -70,6 +70,8 @@ enum ggu_status build_keys(const struct builder *b, const struct yaml_node *map,
 	const char *words);
 /* Checks that the graph's `key` is a mapping, or null, of expressions. */
 enum ggu_status build_list(const struct builder *b, const char *key);
+/* The same for `names`, of which each that is not inherited must be read by some expression. */
+enum ggu_status build_names(const struct builder *b);
 
 /* Fails with a message that has the file, line and column of `at`. */
 enum ggu_status build_fail(const struct builder *b, const struct yaml_node *at, const char *where, const char *what);

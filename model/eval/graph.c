@@ -370,7 +370,7 @@ static enum ggu_status build_all(struct graph *g, const struct arch *a, struct g
 	b.read = build_alloc(&b, ggu_file_n_tensors(f));
 	if (!b.read) return GGU_ERR_NOMEM;
 	TRY(build_only(&b, a->graph, NULL, "names check ignore stacks " STACK_KEYS));
-	TRY(build_list(&b, "names"));
+	TRY(build_names(&b));
 	TRY(build_list(&b, "ignore"));
 	TRY(checks(&b, yaml_get(a->graph, "check")));
 	s = yaml_null(list) ? build_stack(&b, g, NULL) : stacks(&b, g, list);

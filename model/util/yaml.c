@@ -5,6 +5,7 @@
  * and values as plain arrays. An alias is the same node again, so a document of aliases to aliases costs no more than
  * its text; one that contains itself is refused. A document laid over another has mappings of its own where both have
  * one, and borrows all else. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -290,4 +291,28 @@ const struct yaml_node *yaml_stray(const struct yaml_node *map, const char *keys
 		if (!*p) return k;
 	}
 	return NULL;
+}
+
+static bool is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool has_word(const char *text, const char *word)
+{
+	size_t n = strlen(word);
+	for (const char *p = text; (p = strstr(p, word)); p++)
+		if ((p == text || !is_letter(p[-1])) && !is_letter(p[n])) return true;
+	return false;
+}
+/* left: nodes that may still be looked at, since aliases can repeat one without end */
+static bool mentions(const struct yaml_node *at, const char *word, size_t *left)
+{
+	if (!at) return false;
+	if (!*left) return true;
+	--*left;
+	if (at->kind == YAML_SCALAR) return has_word(at->text, word);
+	for (size_t i = 0; i < at->count; i++) if (mentions(at->items[i], word, left)) return true;
+	return false;
+}
+bool yaml_mentions(const struct yaml_node *at, const char *word)
+{
+	size_t left = 1 << 16;
+	return mentions(at, word, &left);
 }

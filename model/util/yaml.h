@@ -38,5 +38,7 @@ bool yaml_is(const struct yaml_node *s, const char *text);      /* scalar with t
 bool yaml_null(const struct yaml_node *s);                      /* NULL, plain ~ or null or empty */
 /* The first key of map that is not in `keys`, words separated by blanks; NULL: there is none. */
 const struct yaml_node *yaml_stray(const struct yaml_node *map, const char *keys);
+/* Is `word` a word of a scalar below `at`? Keys do not count. Beyond 65536 nodes, true without looking. */
+bool yaml_mentions(const struct yaml_node *at, const char *word);
 
 #endif

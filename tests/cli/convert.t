@@ -196,8 +196,9 @@ says "a check without a message" "bad.yaml: line 18, column 21: expected [expres
 sed 's/^  layers:.*/  names: {a: "b + 1", b: "1 + []", c: d, d: c}\n  layers: a/' "$TMP/tiny.yaml" >"$TMP/bad.yaml"
 says "a name in a name" "bad.yaml: line 7, column 11: a: b: expected numbers" gguf-convert --arch-file "$TMP/bad.yaml" \
 	-o "$TMP/no.gguf" "$TMP/m"
-sed -i.was 's/layers: a/layers: c/' "$TMP/bad.yaml"
-says "names refer to each other" "bad.yaml: line 7, column 11: c: c: the names in it refer to each other endlessly" \
+sed -i.was 's/layers: a/layers: c + a/' "$TMP/bad.yaml"
+says "names refer to each other" \
+	"bad.yaml: line 7, column 11: c + a: c: the names in it refer to each other endlessly" \
 	gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
 for option in --arch-file --metadata; do
 	says "$option: no such file" "gguf-convert: nowhere: No such file" gguf-convert $option nowhere \

@@ -44,6 +44,16 @@ done
 sed 's/when: scaled/when: scaled +/' "$SRC/model/arch/llama.yaml" >a.yaml
 says "an expression that cannot be parsed, though it is never evaluated" 2 "end of text in expression: scaled +" \
 	--arch-file a.yaml
+for row in 'rope_thta/^  rope_theta: 10000.0/  rope_thta: 10000.0' \
+	'dens/^    dense: n_experts == 0/    dens: n_experts == 0' \
+	'sees_al/LlamaForCausalLM: {sees_all: true}/LlamaForCausalLM: {sees_al: true}'; do
+	IFS=/ read -r word from to <<-END
+	$row
+	END
+	sed "s/$from/$to/" "$SRC/model/arch/llama.yaml" >a.yaml
+	place=$(awk -v w="$word:" 'p = index($0, w) { print "line " NR ", column " p; exit }' a.yaml)
+	says "a name or default that nothing reads" 2 "a.yaml: $place: $word: no expression reads it" --arch-file a.yaml
+done
 sed 's/^like: common/like: nobody/' "$SRC/model/arch/llama.yaml" >a.yaml
 says "like an unknown one" 2 "nobody: line 4, column 7: no such description" --arch-file a.yaml
 printf 'schema: 1\narch: round\nlike: round\nclasses: {A: {}}\n' >a.yaml

@@ -164,6 +164,7 @@ mistake "an expression for what this model has not" "expression: expert_count + 
 	's/count: expert_count/count: expert_count +/'
 mistake "... in a name that nothing uses" "expression: n_ff + (./a.yaml, line " \
 	's/^    n_ff_exp: n_ff$/    n_ff_exp: n_ff +/'
+mistake "a misspelt name" "effs: no expression reads it (./a.yaml, line " 's/^    eps: .*/    effs: 1e-5/'
 mistake "names that are none" "names: expected a mapping (./a.yaml, line " \
 	'/^graph:/,/^  check:/{/^    /d;s/names:/& dense/;}'
 mistake "an error in an expression, by its place" "expected numbers (./a.yaml, line $line, column 28)" \
@@ -178,7 +179,9 @@ mistake "an error in quotes" "end of text in expression" "s/kv_heads: n_kv/kv_he
 mistake "a name that needs itself" "names refer to each other" 's/^    eps: .*/    eps: eps + 1/'
 mistake "a check without a message" "check: expected [expression, message]" \
 	'/^    rope.scaling.type: \["scaling in/s/: .*/: [true]/'
-mistake "no steps" "layer: expected steps by name" 's/^  layer: .*/  layer: none/;/^    attn:/,/each: /d'
+mistake "no steps" "layer: expected steps by name" \
+	's/^  layer: .*/  layer: none/;/^    attn:/,/each: /d;/^    dense: (/d
+	/^    n_ff_exp: n_ff$/d;/^    n_kv: /d'
 mistake "an unknown activation" "act: expected silu" 's/act: silu,/act: swish,/'
 mistake "an activation by an unknown function" "swish: no such function" "s/act: silu,/act: swish('silu'),/"
 mistake "another schema" "expected schema: 1" 's/^schema: 1/schema: 2/'
