@@ -85,11 +85,11 @@ static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, c
 	p->read += p->kv/2;
 	return true;
 }
-static void from_plan(struct parts *p, double n_vocab, const struct model_cost *c)
+static void from_plan(struct parts *p, double n_logits, const struct model_cost *c)
 {
 	p->kv = c->state_bytes;
 	p->slack = c->slack_bytes;
-	p->scratch = c->made_bytes + c->work_bytes + 2*sizeof(float)*n_vocab;   /* logits and their order */
+	p->scratch = c->made_bytes + c->work_bytes + 2*sizeof(float)*n_logits;  /* logits and their order */
 	p->read = c->weight_bytes + c->head_bytes + c->seen_bytes;
 	p->macs = c->source_macs > 0 ? c->source_macs : c->macs + c->head_macs;
 }
@@ -103,15 +103,16 @@ static double unread(const struct ggu_tensor *embd, double n_ctx)
 }
 void estimate_make(struct estimate *e, const struct ggu_file *f, const struct estimate_options *o)
 {
-	const struct ggu_tensor *embd = ggu_file_find(f, "token_embd.weight");
+	const struct ggu_tensor *embd = ggu_file_find(f, "token_embd.weight"),
+		*head = ggu_file_find(f, "output.weight");
 	double weights = 0, n_vocab = embd ? (double)ggu_tensor_rows(embd) : 0, left = 0, base = ESTIMATE_BASE;
 	struct parts p = { 0 };
 	memset(e, 0, sizeof *e);
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) weights += (double)ggu_file_tensor(f, i)->bytes;
 	e->weights = whole(weights);
-	if (o->cost) from_plan(&p, n_vocab, o->cost);
+	if (o->cost) from_plan(&p, head ? (double)ggu_tensor_rows(head) : n_vocab, o->cost);
 	else if (!from_header(&p, f, (double)o->n_ctx, &o->cache)) return;
-	if (ggu_file_find(f, "output.weight") && embd) left = unread(embd, (double)o->n_ctx);
+	if (head && embd) left = unread(embd, (double)o->n_ctx);
 	if (ggu_meta_find(ggu_file_meta(f), "tokenizer.ggml.tokens")) base += ESTIMATE_PER_TOKEN*n_vocab;
 	e->known = true;
 	e->n_ctx = o->n_ctx;

@@ -208,7 +208,7 @@ static size_t most(const struct list *l)
 static size_t run(struct bench *b, struct test *t)
 {
 	size_t n = 0, n_vocab = model_n_vocab(b->m), prompt = most(&o.prompt), generate = most(&o.generate);
-	size_t out = model_has_head(b->m) ? n_vocab : prompt*model_n_embd(b->m);
+	size_t out = model_has_head(b->m) ? model_n_logits(b->m) : prompt*model_n_embd(b->m);
 	size_t ctx = most(&o.depth) + (prompt > generate ? prompt : generate);
 	struct state_options cache = load_cache_types(&o.cache, GGU_TYPE_I16);
 	struct ggu_error err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * gguf-logits - token ids in, float32 logits out.
  *
- * Each line of input is a sequence, independent of the others. The output has a row of n_vocab float32, little-endian,
+ * Each line of input is a sequence, independent of the others. The output has a row of n_logits float32, little-endian,
  * for each token; with --hidden the residual stream instead, [n_layer+1][token][n_embd] for each sequence. For a model
  * without an output matrix (BERT) it has the rows that the matrix would be multiplied with, n_embd for each token. The
  * ids for an encoder come from the same line, "encoder ids | decoder ids", or from the lines of another file. */
@@ -112,7 +112,8 @@ static void read_source(struct group *g, const char *file, char *ids)
 static void reserve(const struct group *g, const char *file, const char *text)
 {
 	const size_t e = model_n_embd(g->m), v = model_n_vocab(g->m);
-	const uint64_t row = o.hidden ? (model_n_layer(g->m) + 1)*(uint64_t)e : model_has_head(g->m) ? v : e;
+	const uint64_t row = o.hidden ? (model_n_layer(g->m) + 1)*(uint64_t)e : model_has_head(g->m) ?
+		model_n_logits(g->m) : e;
 	struct lines all = { 0 };
 	size_t longest = 0;
 	for (const char *p = text; *p; p = next_line(p))
@@ -138,7 +139,7 @@ static void encode(struct group *g)
 /* Rows of the last layer to logits, some megabytes at a time. */
 static void put_logits(const struct group *g, const float *rows)
 {
-	size_t e = model_n_embd(g->m), v = model_n_vocab(g->m), step = ((size_t)16 << 20)/sizeof(float)/v + 8;
+	size_t e = model_n_embd(g->m), v = model_n_logits(g->m), step = ((size_t)16 << 20)/sizeof(float)/v + 8;
 	float *logits = msg_need(malloc((step < g->l.n_ids ? step : g->l.n_ids)*v*sizeof *logits));
 	struct ggu_error err;
 	for (size_t at = 0; at < g->l.n_ids; at += step) {

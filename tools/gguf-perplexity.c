@@ -60,14 +60,14 @@ struct side {
 	const char *path;
 	struct work *w;
 	struct part *part;              /* [n_side] */
-	float *rows, *logits;           /* [n_side*per][n_embd], after the last layer; [TILE_ROWS][n_vocab] */
+	float *rows, *logits;           /* [n_side*per][n_embd], after the last layer; [TILE_ROWS][n_logits] */
 };
 /* Both models, and room for the windows that they evaluate side by side: with all threads, or, if there are enough
  * windows, with a single one, which then waits for no other. */
 struct team {
 	struct ggu_pool *pool;          /* NULL: a single thread */
 	struct side a, b;
-	/* for files: the base's logits [TILE_ROWS][n_vocab], and TILE_ROWS rows of either file */
+	/* for files: the base's logits [TILE_ROWS][n_logits], and TILE_ROWS rows of either file */
 	float *base;
 	unsigned char *row_from, *row_to;
 	int32_t *ids, *next;            /* [n_side][ctx], [n_side*per] */
@@ -99,7 +99,7 @@ static struct side side_new(struct model *m, const char *path, const struct team
 	struct ggu_error err;
 	d.part = msg_need(calloc(n, sizeof *d.part));
 	d.rows = msg_need(malloc(n*per*model_n_embd(m)*sizeof *d.rows));
-	if (o.base || o.save) d.logits = msg_need(malloc(TILE_ROWS*model_n_vocab(m)*sizeof *d.logits));
+	if (o.base || o.save) d.logits = msg_need(malloc(TILE_ROWS*model_n_logits(m)*sizeof *d.logits));
 	if (work_new_for(&d.w, m, t->pool, n_batch(n), &err)) msg_die_error(path, &err);
 	for (size_t i = 0; i < n; i++)
 		if (state_new(&d.part[i].state, m, cache, &err)) msg_die_error(path, &err);
@@ -120,7 +120,7 @@ static double side_bytes(struct model *m, const char *path, size_t n, size_t per
 	struct ggu_error err;
 	if (model_cost(&c, m, cache, n_batch(n), (size_t)o.ctx, 1, &err)) msg_die_error(path, &err);
 	return c.work_bytes + (double)n*(c.state_bytes + (double)per*(double)model_n_embd(m)*sizeof(float))
-		+ (o.base || o.save ? TILE_ROWS*(double)model_n_vocab(m)*sizeof(float) : 0);
+		+ (o.base || o.save ? TILE_ROWS*(double)model_n_logits(m)*sizeof(float) : 0);
 }
 
 /* Extracts the rows of the scored positions of n windows. */
@@ -194,9 +194,9 @@ static void read_text(struct job *j, const char *path)
 	free(text);
 	/* the last token of a window is scored but never evaluated: nobody else looks at it */
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
-		if (j->ids[i] < 0 || (size_t)j->ids[i] >= model_n_vocab(j->a))
+		if (j->ids[i] < 0 || (size_t)j->ids[i] >= model_n_logits(j->a))
 			msg_die("%s: token %d is in its vocabulary, but it has only %zu logits", o.model,
-				(int)j->ids[i], model_n_vocab(j->a));
+				(int)j->ids[i], model_n_logits(j->a));
 }
 
 /* Skips the saved logits of the windows before the first, which come through a pipe all the same. */
@@ -212,11 +212,11 @@ static void skip_base(struct job *j)
 /* Both sides must have the same tokens. */
 static void check_base(struct job *j)
 {
-	size_t n_vocab = model_n_vocab(j->a), of_base = j->b ? model_n_vocab(j->b) : n_vocab;
+	size_t n_logits = model_n_logits(j->a), of_base = j->b ? model_n_logits(j->b) : n_logits;
 	const int32_t *saved;
 	if (j->from_file) of_base = j->base.n_vocab;
-	if (of_base != n_vocab)
-		msg_die("%s has %zu tokens, %s %zu: they cannot be compared", o.model, n_vocab, o.base, of_base);
+	if (of_base != n_logits)
+		msg_die("%s has %zu logits, %s %zu: they cannot be compared", o.model, n_logits, o.base, of_base);
 	if (!j->from_file) return;
 	if (j->base.n_ctx != (size_t)o.ctx)
 		msg_die("%s: has windows of %zu tokens: use --ctx %zu", o.base, j->base.n_ctx, j->base.n_ctx);
@@ -258,7 +258,7 @@ static void open_outputs(struct job *j, const char *text)
 		msg_die("%s: is standard output, where the results go: give -o FILE", o.save);
 	f = fdopen(out_fd(j->out), "wb");
 	if (!f) msg_die("%s: %s", o.save, strerror(errno));
-	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_vocab(j->a), j->windows, j->ids);
+	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_logits(j->a), j->windows, j->ids);
 	out_reserve(j->out, logits_file_bytes(&j->save));
 }
 
@@ -285,7 +285,7 @@ static bool score_tiles(struct team *t, struct job *j, size_t n, struct score *t
 		const size_t k = n - at < TILE_ROWS ? n - at : TILE_ROWS;
 		const uint64_t row = ((uint64_t)o.from + t->at)*j->per + at;
 		struct score_tile w = { .logits = t->a.logits, .base = j->from_file ? t->base : t->b.logits,
-			.next = t->next + at, .n_vocab = model_n_vocab(j->a), .score = to + at,
+			.next = t->next + at, .n_vocab = model_n_logits(j->a), .score = to + at,
 			.from = j->from_file ? &j->base : NULL, .to = o.save ? &j->save : NULL,
 			.row_from = t->row_from, .row_to = t->row_to };
 		if (!logits(t, &t->a, at, k) || (j->b && !logits(t, &t->b, at, k))) return false;
@@ -328,7 +328,7 @@ static struct team team_new(const struct job *j, struct ggu_pool *pool)
 	t.next = msg_need(malloc(n*j->per*sizeof *t.next));
 	t.score = msg_need(malloc(n*j->per*sizeof *t.score));
 	if (j->from_file) {
-		t.base = msg_need(malloc(TILE_ROWS*model_n_vocab(j->a)*sizeof *t.base));
+		t.base = msg_need(malloc(TILE_ROWS*model_n_logits(j->a)*sizeof *t.base));
 		t.row_from = msg_need(malloc(TILE_ROWS*logits_file_row_bytes(&j->base)));
 	}
 	if (o.save) t.row_to = msg_need(malloc(TILE_ROWS*logits_file_row_bytes(&j->save)));
@@ -346,7 +346,7 @@ static void team_free(struct team *t, size_t n)
 /* How many teams of one thread there are: none if a pipe wants windows in order. */
 static size_t n_teams(const struct job *j, size_t groups)
 {
-	const size_t n = n_side(j->windows), base = model_n_vocab(j->a)*sizeof(float);
+	const size_t n = n_side(j->windows), base = model_n_logits(j->a)*sizeof(float);
 	double bytes;
 	if (j->save.in_order || j->base.in_order) return 0;
 	bytes = side_bytes(j->a, o.model, n, j->per, &j->cache);

@@ -101,9 +101,9 @@ static size_t generate(struct model *m, const struct vocab *v, struct detokenize
 	int32_t start = encoder ? start_of(m, v) : -1;
 	const int32_t *prompt = encoder ? &start : source;
 	size_t n_prompt = encoder ? 1 : n_source;
-	size_t ctx = context(m, n_prompt), n_vocab = model_n_vocab(m), full = 0;
-	float *logits = msg_need(malloc(n_vocab*sizeof *logits));
-	int32_t *order = msg_need(malloc(n_vocab*sizeof *order)), id;
+	size_t ctx = context(m, n_prompt), n_logits = model_n_logits(m), full = 0;
+	float *logits = msg_need(malloc(n_logits*sizeof *logits));
+	int32_t *order = msg_need(malloc(n_logits*sizeof *order)), id;
 	struct sampler sampler = { o.temp, o.top_p, (size_t)o.top_k, 0 };
 	struct session_eval e = { .ids = prompt, .n = n_prompt, .logits = logits, .first = n_prompt - 1 };
 	struct state_options cache = load_cache_types(&o.cache, GGU_TYPE_I16);
@@ -114,7 +114,7 @@ static size_t generate(struct model *m, const struct vocab *v, struct detokenize
 	if (encoder) encode(s, source, n_source);
 	for (int i = 0; i < o.n && !full; i++) {
 		if (session_eval(s, &e, &err)) msg_die_error(o.model, &err);
-		id = sampler_next(&sampler, logits, n_vocab, order);
+		id = sampler_next(&sampler, logits, n_logits, order);
 		/* a NaN is drawn only if there is nothing else */
 		if (isnan(logits[id]))
 			msg_die("%s: the logits at position %zu are not numbers", o.model, session_pos(s) - 1);

@@ -276,11 +276,7 @@ static enum ggu_status output(struct builder *b, const struct yaml_node *at)
 	TRY(build_keys(b, at, output_fields, ""));
 	TRY(build_fields(b, at, output_fields, g));
 	TRY(build_norm_width(b, at, "norm", &g->out_norm, g->n_embd, g->n_embd));
-	TRY(build_shape(b, &g->head, g->n_embd, 0, 1));
-	if (g->head.name && g->head.n_out != g->n_vocab)
-		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, g->head.name, "has %zu rows, the embedding %zu",
-			g->head.n_out, g->n_vocab);
-	return GGU_OK;
+	return build_shape(b, &g->head, g->n_embd, 0, 1);
 }
 
 /* KEY: [EXPRESSION, MESSAGE]: what must be true of the metadata, so that the steps compute what the model means. */

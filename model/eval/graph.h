@@ -19,7 +19,8 @@
  * A step computes x = residual_norm(x + scale * post_norm(sum over branches of post_norm(operator(norm(x))))). A
  * branch's own norm replaces the step's. If `when` is false, the step, branch or norm does not exist, so the structure
  * may depend on the layer, which is `i` in its expressions. A model without a head gives the last layer's rows instead
- * of logits. mask: none makes an encoder, whose tokens see the whole sequence.
+ * of logits; a head may have another number of rows than the embedding. mask: none makes an encoder, whose tokens see
+ * the whole sequence.
  *
  * With two stacks, the operators of the decoder that attend to the encoder (cross_attention) keep what they need of its
  * output for a sequence, after the encoder's norm, once; the model's logits are the decoder's. A key that a stack

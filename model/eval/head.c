@@ -65,11 +65,11 @@ static void logits_task(void *ctx, size_t task, int worker)
 {
 	const struct heads *h = ctx;
 	const struct graph *g = h->w->g;
-	struct quant_mul m = product(h, 0, g->head.n_out, h->logits, g->n_vocab);
-	size_t across = size_parts(g->n_vocab, h->outputs), t0 = task/across*h->tokens, o0 = task%across*h->outputs;
-	size_t n_t = size_least(h->tokens, h->n - t0), n_o = size_least(h->outputs, g->n_vocab - o0);
+	struct quant_mul m = product(h, 0, g->head.n_out, h->logits, g->head.n_out);
+	size_t across = size_parts(g->head.n_out, h->outputs), t0 = task/across*h->tokens, o0 = task%across*h->outputs;
+	size_t n_t = size_least(h->tokens, h->n - t0), n_o = size_least(h->outputs, g->head.n_out - o0);
 	quant_mul(&m, t0, n_t, o0, n_o, work_local(h->w, worker));
-	for (size_t t = t0; t < t0 + n_t; t++) finish(g, h->logits + t*g->n_vocab + o0, o0, n_o);
+	for (size_t t = t0; t < t0 + n_t; t++) finish(g, h->logits + t*g->head.n_out + o0, o0, n_o);
 }
 
 /* The largest of x[n], whose ids begin at o0, and the sum of exp relative to it. */
@@ -83,7 +83,7 @@ static void score_task(void *ctx, size_t task, int worker)
 {
 	const struct heads *h = ctx;
 	const struct graph *g = h->w->g;
-	size_t tiles = size_parts(g->n_vocab, TILE), o0 = task*TILE, n_o = size_least(TILE, g->n_vocab - o0);
+	size_t tiles = size_parts(g->head.n_out, TILE), o0 = task*TILE, n_o = size_least(TILE, g->head.n_out - o0);
 	float *own = (float *)(void *)(h->own + (size_t)worker*TOKENS*TILE*sizeof(float));
 	struct quant_mul m = product(h, o0, n_o, own, TILE);
 	quant_mul(&m, 0, h->n, 0, n_o, work_local(h->w, worker));
@@ -120,14 +120,14 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 		return ggu_fail(err, s, GGU_NO_OFFSET, g->head.name, "the receiver of activations refused them");
 	for (size_t at = 0; logits && at < n; at += w->n_batch) {
 		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = size_least(n - at, w->n_batch),
-			.logits = logits + at*g->n_vocab };
+			.logits = logits + at*g->head.n_out };
 		struct quant_mul m;
 		if (!(h.act = room(w, act_bytes(&g->head, h.n), err))) return GGU_ERR_NOMEM;
-		m = product(&h, 0, g->head.n_out, h.logits, g->n_vocab);
+		m = product(&h, 0, g->head.n_out, h.logits, g->head.n_out);
 		quant_mul_cut(&m, ggu_pool_size(w->pool), &h.tokens, &h.outputs);
 		pack(&h);
-		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->n_vocab, GGU_TAKE_NEAR),
-			size_parts(h.n, h.tokens)*size_parts(g->n_vocab, h.outputs), logits_task, &h);
+		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->head.n_out, GGU_TAKE_NEAR),
+			size_parts(h.n, h.tokens)*size_parts(g->head.n_out, h.outputs), logits_task, &h);
 	}
 	return GGU_OK;
 }
@@ -163,7 +163,7 @@ enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const 
 	struct model_score *score, struct ggu_error *err)
 {
 	const struct graph *g = w->g;
-	size_t tiles = size_parts(g->n_vocab, TILE), workers = (size_t)ggu_pool_size(w->pool),
+	size_t tiles = size_parts(g->head.n_out, TILE), workers = (size_t)ggu_pool_size(w->pool),
 		act = act_bytes(&g->head, TOKENS);
 	size_t own = workers*TOKENS*TILE*sizeof(float),
 		bytes = act + own + TOKENS*(tiles*sizeof(struct tile) + sizeof(float));
@@ -178,7 +178,7 @@ enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const 
 		h.tile = (struct tile *)(h.chosen + TOKENS);
 		memset(h.chosen, 0, TOKENS*sizeof *h.chosen);
 		pack(&h);
-		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->n_vocab), tiles, score_task, &h);
+		cpu_run(w, PASS("output", (double)h.n*(double)g->n_embd*(double)g->head.n_out), tiles, score_task, &h);
 		for (size_t t = 0; t < h.n; t++) {
 			struct sum sum = { -INFINITY, 0, 0 };
 			for (size_t i = 0; i < tiles; i++) add_tile(&sum, h.tile + t*tiles + i);

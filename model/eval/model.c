@@ -99,6 +99,7 @@ void model_close(struct model *m)
 const struct ggu_file *model_file(const struct model *m) { return m->file; }
 struct ggu_pool *model_pool(const struct model *m) { return m->pool; }
 size_t model_n_vocab(const struct model *m) { return m->graph.n_vocab; }
+size_t model_n_logits(const struct model *m) { return m->graph.head.n_out; }
 size_t model_n_embd(const struct model *m) { return m->graph.n_embd; }
 size_t model_n_layer(const struct model *m) { return m->graph.n_layer; }
 size_t model_n_positions(const struct model *m)

@@ -6,9 +6,9 @@
  *   state   one sequence: what the model keeps of its past, and of the input of its encoder
  *
  * A call evaluates parts of one or many sequences; their tokens go through the layers side by side, a batch at a time.
- * Shapes are written slowest index first: logits[n_tokens][n_vocab]. Results do not depend on the number of threads, on
- * how sequences are cut into calls and batches, on the other sequences of a call, or on the instruction set (quant.h,
- * attn.h, vec.h). session.h combines one sequence and its work, for programs that need no more. */
+ * Shapes are written slowest index first: logits[n_tokens][n_logits]. Results do not depend on the number of threads,
+ * on how sequences are cut into calls and batches, on the other sequences of a call, or on the instruction set
+ * (quant.h, attn.h, vec.h). session.h combines one sequence and its work, for programs that need no more. */
 #ifndef MODEL_EVAL_MODEL_H
 #define MODEL_EVAL_MODEL_H
 #include "../../libgguf/pool.h"
@@ -37,7 +37,9 @@ enum ggu_status model_check(const struct arch *a, const struct ggu_meta *meta, c
 void model_close(struct model *m);
 const struct ggu_file *model_file(const struct model *m);
 struct ggu_pool *model_pool(const struct model *m);
-size_t model_n_vocab(const struct model *m);
+size_t model_n_vocab(const struct model *m);           /* ids that a sequence may have are below it */
+/* The logits of a row, mostly as many. Ids beyond them can be read, but not follow. 0: there is no head */
+size_t model_n_logits(const struct model *m);
 size_t model_n_embd(const struct model *m);
 size_t model_n_layer(const struct model *m);
 /* The most positions that a sequence may have: those that the model has learned, or 2^24. */
@@ -156,15 +158,15 @@ enum ggu_status model_encode(struct work *w, const struct part *part, size_t n_p
  * GGU_ERR_STATE: the model has an encoder, and nothing was encoded. GGU_ERR_UNSUPPORTED: some of the layers of a model
  * whose layers share keys or that has an encoder. After any other error, state_reset must come before the next call. */
 enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err);
-/* logits[n][n_vocab] of rows[n][n_embd]. tap may be NULL; if logits is NULL, only the tap is called. */
+/* logits[n][n_logits] of rows[n][n_embd]. tap may be NULL; if logits is NULL, only the tap is called. */
 enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float *logits, model_tap *tap, void *tap_ctx,
 	struct ggu_error *err);
 /* The same without storing the logits. For each row: the log of the sum of exp over all logits, the logit of token
- * next[n], and the id of the largest logit. If next is outside the vocabulary (-1: no token follows), logit is 0. */
+ * next[n], and the id of the largest logit. If next has none (-1: no token follows), logit is 0. */
 struct model_score { double log_sum, logit; int32_t top; };
 enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const int32_t *next,
 	struct model_score *score, struct ggu_error *err);
 /* The score of a row of logits, with the same bits. */
-struct model_score model_score_row(const float *logits, size_t n_vocab, int32_t next);
+struct model_score model_score_row(const float *logits, size_t n, int32_t next);
 
 #endif

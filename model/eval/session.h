@@ -17,7 +17,7 @@ size_t session_pos(const struct session *s);
 
 struct session_eval {
 	const int32_t *ids; size_t n;   /* appended at session_pos */
-	float *logits; size_t first;    /* logits[n - first][n_vocab] of tokens first..n-1, or NULL for none */
+	float *logits; size_t first;    /* logits[n - first][n_logits] of tokens first..n-1, or NULL for none */
 	float *hidden;                  /* as model_call's */
 	model_tap *tap; void *tap_ctx;  /* or NULL */
 };

@@ -507,17 +507,38 @@ hostile "a matrix of no rows" $keys $block $q $down token_embd.weight:f32:32x0
 ok "... any number of rows is wanted" grep -q 'expected any x any' message
 }
 
+# few_rows FILE TENSOR...: tensors of FILE have 300 rows
+few_rows()
+{
+	few=$1
+	shift
+	for t; do
+		at=$(grep -abo "[a-z0-9_.]*$t" "$few" | grep ":$t\$" | head -n 1 | cut -d: -f1)
+		# ne[1], after n_dims and ne[0]
+		printf '\054\001' | dd of="$few" bs=1 seek=$((at + ${#t} + 12)) conv=notrunc 2>/dev/null
+	done
+	gguf-info --json "$few" | jq -c '[.tensors[] | select(.shape[1] == 300) | .name]'
+}
 # fewer rows than tokens: the window's last token is the only one beyond them
 cp m.gguf few.gguf
-for t in token_embd.weight output.weight; do
-	at=$(grep -abo "[a-z0-9_.]*$t" few.gguf | grep ":$t\$" | head -n 1 | cut -d: -f1)
-	# ne[1], after n_dims and ne[0]
-	printf '\054\001' | dd of=few.gguf bs=1 seek=$((at + ${#t} + 12)) conv=notrunc 2>/dev/null
-done
-is "fewer rows than tokens" "$(gguf-info --json few.gguf |
-	jq -c '[.tensors[] | select(.name == "output.weight" or .name == "token_embd.weight") | .shape[1]]')" \
-	"[300,300]"
+is "fewer rows than tokens" "$(few_rows few.gguf token_embd.weight output.weight)" \
+	'["token_embd.weight","output.weight"]'
 printf 'the of city' >beyond
 is "... a token beyond them" "$(gguf-tokenize -m m.gguf beyond | cut -d ' ' -f 4)" 1116
 not_ok "... is refused where it is scored" 2 gguf-perplexity -q -m few.gguf --ctx 4 beyond
+# more embeddings than logits, as of a model whose images have tokens of their own
+cp m.gguf images.gguf
+is "fewer logits than embeddings" "$(few_rows images.gguf output.weight)" '["output.weight"]'
+echo '1, 1116, 5' >ids
+gguf-logits -m m.gguf ids >all
+gguf-logits -m images.gguf ids >got
+for i in 0 1 2; do tail -c +$((i*4096*4 + 1)) all | head -c 1200; done >want
+same "... the logits of the rows that there are" got want
+is "... no other token follows" "$(gguf-run -m images.gguf --ids -p city -n 20 --temp 2 |
+	awk '$1 < 300 { n++ } END { print n }')" 20
+not_ok "... or is scored" 2 gguf-perplexity -q -m images.gguf --ctx 4 beyond
+is "... of which a message speaks" "$(cat "$TMP/.out")" \
+	"gguf-perplexity: images.gguf: token 1116 is in its vocabulary, but it has only 300 logits"
+is "... nor compared" "$(gguf-perplexity -q -m m.gguf --base images.gguf --ctx 4 text 2>&1 | head -n 1)" \
+	"gguf-perplexity: m.gguf has 4096 logits, images.gguf 300: they cannot be compared"
 done_testing

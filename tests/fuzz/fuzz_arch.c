@@ -118,7 +118,7 @@ static void evaluate(struct model *m)
 	struct session *s;
 	struct ggu_error err = { 0 };
 	int32_t ids[3] = { 1, 2, 0 };
-	float *logits = malloc(3*m->graph.n_vocab*sizeof *logits);
+	float *logits = malloc(3*(model_n_logits(m) + 1)*sizeof *logits);
 	struct session_eval e = { .ids = ids, .n = 3, .logits = m->graph.head.name ? logits : NULL };
 
 	must(logits, "no memory");

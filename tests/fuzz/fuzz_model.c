@@ -42,7 +42,7 @@ static void evaluate(struct model *m)
 	struct session *s;
 	struct ggu_error err = { 0 };
 	int32_t ids[3] = { 0, 0, 0 };
-	float *logits = malloc(3*model_n_vocab(m)*sizeof *logits);
+	float *logits = malloc(3*(model_n_logits(m) + 1)*sizeof *logits);
 	struct session_eval e = { .ids = ids, .n = 3, .logits = model_has_head(m) ? logits : NULL };
 
 	must(logits, "no memory");

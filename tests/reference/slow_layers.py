@@ -7,10 +7,11 @@ slow_layers.py logits     float32 logits of the ids on standard input
 import array, math, struct, sys
 
 WIDE, WORDS, POSITIONS, HEADS, KV, DIM, INNER = 32, 50, 64, 4, 2, 8, 40
+LOGITS = 44                     # the last words have none, as those that stand for images
 EPS = array.array("f", [1e-5])[0]
 NORM = {"tok_norm.weight": [WIDE], "tok_norm.bias": [WIDE], "out_norm.weight": [WIDE], "out_norm.bias": [WIDE]}
 SHAPES = {"token_embd.weight": [WIDE, WORDS], "token_types.weight": [WIDE, 2],
-          "position_embd.weight": [WIDE, POSITIONS], "output.weight": [WIDE, WORDS], **NORM}
+          "position_embd.weight": [WIDE, POSITIONS], "output.weight": [WIDE, LOGITS], **NORM}
 
 
 def values(i):
