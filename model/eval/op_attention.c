@@ -157,7 +157,7 @@ static enum ggu_status caches(struct builder *b, const struct yaml_node *at, str
 	c = b->g->cache + a->cache;
 	if (a->cache == b->g->n_caches || c->n_query != a->n_head || c->n_heads != a->n_kv || c->k_dim != a->head_dim
 		|| c->v_dim != a->value_dim || c->v_in_k)
-		return build_fail(b, at, "keys_of", "is not a layer before this one with such keys and values");
+		return build_fail(b, at, "keys_of", "is not a layer before this one with the same heads");
 	build_sight(c, mask_of(b->g, a), window);
 	return GGU_OK;
 }
