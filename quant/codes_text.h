@@ -16,12 +16,16 @@ static inline void floats_of(const struct codes32 *c, int part, int has_min, flo
 	else if (has_min) for (int i = 0; i < 32; i++) to[i] = c->d*(float)c->q[i] + c->m;
 	else for (int i = 0; i < 32; i++) to[i] = c->d*(float)c->q[i];
 }
+/* In words: compilers make vectors of one weight from each of several sub-blocks, if they may choose. */
 static inline void floats_of_super(const struct codes256 *c, int has_min, float *to)
 {
-	for (int j = 0; j < 16; j++, to += 16) {
-		float d = c->d*(float)c->sc[j], m = c->dmin*(float)c->mn[j];
-		if (has_min) for (int i = 0; i < 16; i++) to[i] = d*(float)c->q[16*j + i] - m;
-		else for (int i = 0; i < 16; i++) to[i] = d*(float)c->q[16*j + i];
+	float d[16], m[16] = { 0 };
+	for (int j = 0; j < 16; j++) d[j] = c->d*(float)c->sc[j];
+	for (int j = 0; has_min && j < 16; j++) m[j] = c->dmin*(float)c->mn[j];
+	for (int i = 0; i < 256; i += REG) {
+		rf w = r_dup(d[i/16])*r_int(r_i8(c->q + i));
+		if (has_min) w -= r_dup(m[i/16]);
+		r_put(to + i, w);
 	}
 }
 static inline void wide_of(const struct codes32 *c, int part, int has_min, size_t b, struct wide *o)

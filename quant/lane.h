@@ -7,6 +7,7 @@
  * of a register, before this file, and then
  *   rf r_fma(a, b, c)           a*b + c, rounded once
  *   rf r_bf16(p) r_f16(p)       REG bfloats, REG halves as floats; r_f16 may change the payload of NaN
+ *   ri r_i8(p)                  REG signed bytes; not in AVX-512, which leaves codes_text.h to AVX2
  *   rs r_i8_pairs(p) r_u8_pairs(p)      2*REG bytes as integers, signed and unsigned
  *   int32_t r_sum(a)            over all lanes, wrapping around
  *   rf r_max(a, b)              a > b ? a : b; b if one is NaN
@@ -21,7 +22,7 @@
  *   rf r_greatests(a) ri r_mosts(a)     lane i, for the first AT_ONCE: r_greatest(a[i]), r_most_of(a[i])
  *   void r_put_shorts(p, a, b)  2*REG integers that fit, as int16
  *   void r_put_32(p, a, sum)    32 integers as int16, and, if sum is not NULL, the sums of each 16 of them, which also
- *                               fit; not in AVX-512, which leaves codes_text.h to AVX2 */
+ *                               fit; not in AVX-512 either */
 #ifndef QUANT_LANE_H
 #define QUANT_LANE_H
 #include <math.h>

@@ -10,6 +10,7 @@ static inline rf r_bf16(const void *p)
 	return (rf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)), 16);
 }
 static inline rf r_f16(const void *p) { return (rf)_mm256_cvtph_ps(_mm_loadu_si128(p)); }
+static inline ri r_i8(const void *p) { return (ri)_mm256_cvtepi8_epi32(_mm_loadl_epi64(p)); }
 static inline rs r_i8_pairs(const void *p) { return (rs)_mm256_cvtepi8_epi16(_mm_loadu_si128(p)); }
 static inline rs r_u8_pairs(const void *p) { return (rs)_mm256_cvtepu8_epi16(_mm_loadu_si128(p)); }
 static inline int32_t r_sum(ri a)

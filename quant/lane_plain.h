@@ -2,6 +2,14 @@
  * lane_plain.h - words of lane.h in plain C, which lane_c.h and lane_neon.h share. */
 
 static inline rf r_bf16(const void *p) { return (rf)(r_widen(p) << 16); }
+/* Each byte moves to the top of its lane by a product, as not every CPU shifts lanes by different numbers. */
+static inline ri r_i8(const void *p)
+{
+	const ru to_top = { 1 << 24, 1 << 16, 1 << 8, 1 };
+	uint32_t four;
+	memcpy(&four, p, sizeof four);
+	return (ri)(four*to_top) >> 24;
+}
 static inline rs r_i8_pairs(const void *p)
 {
 	typedef int8_t bytes __attribute__((vector_size(2*REG)));
