@@ -31,8 +31,10 @@
 #define QUANT_H
 #include <float.h>
 #include "../libgguf/pool.h"
-#ifdef __FAST_MATH__
-#error "the numeric contract does not hold with -ffast-math"
+/* Clang says of the options that make up -ffast-math only that numbers are taken to be finite. */
+#if defined __FAST_MATH__ || (defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__) || \
+	defined __ASSOCIATIVE_MATH__ || defined __RECIPROCAL_MATH__
+#error "the numeric contract does not hold with -ffast-math or a part of it"
 #endif
 #if FLT_EVAL_METHOD != 0
 #error "the numeric contract asks for floats that are computed as floats (on 32-bit x86: -msse2 -mfpmath=sse)"
