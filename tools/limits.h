@@ -29,14 +29,15 @@ void limits_reader_free(struct limits_reader *r);
 /* Processor time of this process, in seconds, which depends less on a busy machine than the clock. */
 double limits_cpu_now(void);
 double limits_now(void);                /* by the clock */
-/* seconds of the fastest run within `secs` by the clock now(), one run at least */
+/* seconds of the fastest run within `secs` by the clock now(), one run at least. The clock of a virtual machine's
+ * processor time can stand still for a run, which does not count then. */
 #define LIMITS_BEST_BY(now, best, secs, run) do { \
 	best = 1e9; \
 	for (double end_ = now() + (secs), t_ = 0; t_ < end_; ) { \
 		double s_ = now(); \
 		run; \
 		t_ = now(); \
-		if (t_ - s_ < best) best = t_ - s_; \
+		if (t_ > s_ && t_ - s_ < best) best = t_ - s_; \
 	} \
 } while (0)
 #define LIMITS_BEST(best, secs, run) LIMITS_BEST_BY(limits_cpu_now, best, secs, run)
