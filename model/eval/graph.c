@@ -250,6 +250,7 @@ static const struct field input_fields[] = {
 static const struct field output_fields[] = {
 	{ "norm", FIELD_NORM, AT(out_norm) },
 	{ "head", FIELD_WEIGHT, AT(head) },
+	{ "rows", FIELD_SIZE, AT(head_rows), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ "scale", FIELD_NUMBER, AT(head_scale), 1, -1e6, 1e6 },
 	{ "softcap", FIELD_NUMBER, AT(head_softcap), 0, 0, 1e6 },
 	{ NULL }
@@ -276,7 +277,7 @@ static enum ggu_status output(struct builder *b, const struct yaml_node *at)
 	TRY(build_keys(b, at, output_fields, ""));
 	TRY(build_fields(b, at, output_fields, g));
 	TRY(build_norm_width(b, at, "norm", &g->out_norm, g->n_embd, g->n_embd));
-	return build_shape(b, &g->head, g->n_embd, 0, 1);
+	return build_shape(b, &g->head, g->n_embd, g->head_rows ? g->head_rows : g->n_vocab, 1);
 }
 
 /* KEY: [EXPRESSION, MESSAGE]: what must be true of the metadata, so that the steps compute what the model means. */

@@ -14,13 +14,12 @@
  *   branch     one operator by its name (op.h) [norm post_norm: norm] [when: EXPR]
  *   norm       {rms: TENSOR, eps: EXPR} or {layer: TENSOR, eps: EXPR}; [] for a norm without weights; [when: EXPR]
  *   rope       see rope.h
- *   output     [norm] [head: TENSOR] [scale softcap: EXPR]
+ *   output     [norm] [head: TENSOR] [rows: EXPR, of the head, by default those of the embedding] [scale softcap: EXPR]
  *
  * A step computes x = residual_norm(x + scale * post_norm(sum over branches of post_norm(operator(norm(x))))). A
  * branch's own norm replaces the step's. If `when` is false, the step, branch or norm does not exist, so the structure
  * may depend on the layer, which is `i` in its expressions. A model without a head gives the last layer's rows instead
- * of logits; a head may have another number of rows than the embedding. mask: none makes an encoder, whose tokens see
- * the whole sequence.
+ * of logits. mask: none makes an encoder, whose tokens see the whole sequence.
  *
  * With two stacks, the operators of the decoder that attend to the encoder (cross_attention) keep what they need of its
  * output for a sequence, after the encoder's norm, once; the model's logits are the decoder's. A key that a stack
@@ -83,6 +82,7 @@ struct graph {
 	size_t n_layer, n_embd, n_vocab, max_branches;
 	struct weight embed, positions, token_types, head;      /* positions: learned, [n_positions][n_embd], or none */
 	size_t n_positions;                     /* 0: as many as there are */
+	size_t head_rows;                       /* 0: as many as the embedding has */
 	double embed_scale, head_scale, head_softcap;
 	struct norm embed_norm, out_norm;
 	bool whole;                             /* tokens see the whole sequence, which is computed at once */
