@@ -23,7 +23,7 @@ void msg_warn(const char *fmt, ...) MSG_PRINTF(1, 2);           /* "gguf-info: .
 void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but only if stderr is a terminal */
 /* as warn, but with -q too: an error after which the program has more to do */
 void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);
-void msg_say_list(const char *fmt, va_list ap) MSG_PRINTF(1, 0);
+void msg_say_list(const char *fmt, va_list ap) MSG_PRINTF(1, 0);        /* the same, of an argument list */
 _Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
 /* Returns p, the result of malloc or the like; if it is NULL, says "out of memory" and exits 2. */
 void *msg_need(void *p);
