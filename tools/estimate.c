@@ -89,7 +89,7 @@ static void from_plan(struct parts *p, double n_logits, const struct model_cost 
 {
 	p->kv = c->state_bytes;
 	p->slack = c->slack_bytes;
-	p->scratch = c->made_bytes + c->work_bytes + 2*sizeof(float)*n_logits;  /* logits and their order */
+	p->scratch = c->made_bytes + c->work_bytes - c->idle_bytes + 2*sizeof(float)*n_logits;  /* logits and order */
 	p->read = c->weight_bytes + c->head_bytes + c->seen_bytes;
 	p->macs = c->source_macs > 0 ? c->source_macs : c->macs + c->head_macs;
 }

@@ -119,6 +119,7 @@ struct model_cost {
 	double slack_bytes;             /* resident besides state_bytes: the rest of large pages (page.h) */
 	double made_bytes;              /* of weights that are made from tensors when the model is opened */
 	double work_bytes;              /* of a work whose tokens see up to n_ctx positions */
+	double idle_bytes;              /* of those, what calls that want one row do not touch */
 	double source_macs;             /* of an encoder, for each of its tokens */
 };
 /* For a state with options o, a work of n_batch and a pool of `threads`. */

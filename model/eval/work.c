@@ -48,7 +48,8 @@ static void measure_readers(const struct graph *g, size_t n, struct measure *m)
 	m->plan.used = outside;
 }
 
-static struct measure measure_layers(struct work *w, size_t n)
+/* n rows go in; n_wanted of them through the steps after the last one that mixes rows. */
+static struct measure measure_layers(struct work *w, size_t n, size_t n_wanted)
 {
 	struct run r = work_begin(w, n);
 	struct measure m = { .plan = r.plan };
@@ -69,6 +70,7 @@ static struct measure measure_layers(struct work *w, size_t n)
 			m.plan.used = outside;
 			if (++n_steps != r.g->n_mixing) continue;
 			m.macs_all = narrowing ? macs + narrowing->op->macs_early(narrowing->params) : m.macs;
+			n = n_wanted;
 		}
 	if (r.g->n_readers) measure_readers(r.g, n, &m);
 	return m;
@@ -114,7 +116,7 @@ static size_t local_bytes(const struct graph *g)
 static bool allocate(struct work *w)
 {
 	const struct graph *g = w->g;
-	struct plan p = measure_layers(w, w->n_batch).plan;
+	struct plan p = measure_layers(w, w->n_batch, w->n_batch).plan;
 	size_t workers = (size_t)ggu_pool_size(w->pool);
 	w->bytes = p.peak;
 	w->host_bytes = p.host_peak;
@@ -190,7 +192,7 @@ size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_si
 /* The scratch of a stack, for sequences whose caches are those of s. */
 static struct measure measure_work(struct work *w, const struct state *s, size_t n_ctx, size_t n_threads)
 {
-	struct measure m = measure_layers(w, w->n_batch);
+	struct measure m = measure_layers(w, w->n_batch, w->n_batch);
 	w->bytes = m.plan.peak;
 	w->host_bytes = m.plan.host_peak;
 	w->local_bytes = local_bytes(w->g);
@@ -231,11 +233,12 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 	const struct graph *g = &m->graph;
 	struct work w = { .m = m, .g = g, .be = &backend_cpu, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };
 	struct work source = { .m = m, .g = g->source, .be = &backend_cpu, .n_batch = size_most(n_ctx, w.n_batch) };
-	struct measure layers, head = { .macs = 0 };
+	struct measure layers, narrow, head = { .macs = 0 };
 	struct state *s;
 	enum ggu_status st = state_new(&s, m, o, err);
 	if (st) return st;
 	layers = measure_work(&w, s, n_ctx, threads);
+	narrow = g->n_readers ? layers : measure_layers(&w, w.n_batch, 1);
 	measure_weight(&head, &g->head, 1);
 	*cost = (struct model_cost){ layers.macs, layers.macs - layers.macs_all, head.macs, layers.weight_bytes,
 		head.weight_bytes };
@@ -247,6 +250,8 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 	}
 	cost->made_bytes = (double)g->made_bytes + (g->source ? (double)g->source->made_bytes : 0);
 	cost->work_bytes = (double)bytes_of(&w, threads);
+	cost->idle_bytes = (double)(layers.plan.peak - narrow.plan.peak) +
+		(double)(layers.plan.host_peak - narrow.plan.host_peak);
 	state_free(s);
 	return GGU_OK;
 }

@@ -3,15 +3,18 @@
  * been wanted; for every way in which an operator leaves rows out.
  *
  * Small models of random weights, whose sequences go together and want no row, one, some or all. A tap sees the same
- * inputs even if no row is wanted. */
+ * inputs even if no row is wanted. Scratch memory that only unwanted rows would need is not touched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include <xxhash.h>
+#include "../../model/eval/model_internal.h"
+#include "../lib/between.h"
 #include "../lib/models.h"
 
 /* All share tensors, of which each reads some. */
@@ -125,6 +128,46 @@ static void of_latent_attention(void **state)
 		"}}}}, ffn: {" NORM ", branches: {mlp: " FFN "}}}"), GGU_TYPE_Q8_0);
 }
 
+/* The bytes before the last one that is no longer `was` */
+static size_t touched(const char *p, size_t n, char was)
+{
+	while (n && p[n - 1] == was) n--;
+	return n;
+}
+static void scratch_of_rows_left_out_is_not_touched(void **state)
+{
+	enum { N = 200, UNTOUCHED = 0x5a };
+	/* with a feed-forward in the last layer alone, whose scratch is the widest */
+	static const struct { const char *steps; bool idle; } made[] = { { ATTENTION(SEPARATE), false },
+		{ SERIAL(SEPARATE), false },
+		{ ATTENTION(SEPARATE) ", ffn: {when: 'i == 1', " NORM ", branches: {mlp: " FFN "}}}", true } };
+	(void)state;
+	for (size_t i = 0; i < sizeof made/sizeof *made; i++) {
+		char steps[2048];
+		const struct kind k = { "described", keys, tensors, steps };
+		float row[WIDE];
+		struct part p = { NULL, text, N, N - 1 };
+		struct model_cost cost;
+		struct model *m;
+		struct work *w;
+		snprintf(steps, sizeof steps, DESCRIBED("%s"), made[i].steps);
+		m = make_model(&k, GGU_TYPE_F32, 2);
+		w = new_work(m, N);
+		p.state = new_state(m, GGU_TYPE_F32);
+		memset(w->base, UNTOUCHED, w->bytes);
+		assert_int_equal(model_eval(w, &(struct model_call){ .part = &p, .n_parts = 1, .rows = row }, NULL),
+			GGU_OK);
+		assert_int_equal(model_cost(&cost, m, NULL, N, N, 2, NULL), GGU_OK);
+		assert_int_equal(cost.idle_bytes > 0, made[i].idle);
+		/* 128: what makes it a multiple of 64 bytes, twice */
+		assert_between((double)touched(w->base, w->bytes, UNTOUCHED),
+			(double)w->bytes - cost.idle_bytes - 128, (double)w->bytes - cost.idle_bytes);
+		state_free(p.state);
+		work_free(w);
+		drop_model(m);
+	}
+}
+
 /* What was seen: products, and a digest of their names and inputs */
 struct seen { size_t n; XXH64_hash_t digest; };
 static enum ggu_status see(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
@@ -180,6 +223,7 @@ int main(void)
 		cmocka_unit_test(of_branches_side_by_side),
 		cmocka_unit_test(of_branches_of_which_two_mix),
 		cmocka_unit_test(of_latent_attention),
+		cmocka_unit_test(scratch_of_rows_left_out_is_not_touched),
 		cmocka_unit_test(the_tap_sees_all),
 	};
 	for (int i = 0; i < LONG + 64; i++) text[i] = (int32_t)((unsigned)i*2654435761u >> 16)%VOCAB;
