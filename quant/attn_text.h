@@ -101,7 +101,7 @@ static void add_bias(const struct attn *a, const struct attn_row *row, size_t p,
 	if (a->bias_kind == ATTN_ALIBI) {
 		for (size_t i = 0; i < ATTN_BLOCK; i++) {
 			float away = (float)(p + i < row->pos ? row->pos - p - i : p + i - row->pos);
-			s[i] = fmaf(-a->bias[row->head], away, s[i]);
+			s[i] = fused(-a->bias[row->head], away, s[i]);
 		}
 	} else if (a->bias_kind == ATTN_RELATIVE) {
 		const float *bias = a->bias + row->head*(2*a->reach + 1) + a->reach;
@@ -403,7 +403,7 @@ static void join(struct attn_sums *to, float *a, const struct attn_sums *x, cons
 	f = exp_below(to->m - m);
 	g = exp_below(x->m - m);
 	to->m = m;
-	to->l[0] = fmaf(x->l[0], g, to->l[0]*f);
+	to->l[0] = fused(x->l[0], g, to->l[0]*f);
 	for (size_t j = 0; j < v_wide; j += REG)
 		r_put(a + j, r_fma(r_floats(x_a + j), r_dup(g), r_floats(a + j)*r_dup(f)));
 }

@@ -2,7 +2,7 @@
  * digits_widened.c - rows of a type that neither digits_text.h nor books_text.h handles: widened as for panels, a chunk
  * of a row at a time, and multiplied in C with digits in their plain order. */
 #if defined __x86_64__
-#include <math.h>
+#include "fused.h"
 #include "digits.h"
 
 static int32_t products(const int16_t *w, const int8_t *high, const int8_t *low, size_t n)
@@ -14,20 +14,20 @@ static int32_t products(const int16_t *w, const int8_t *high, const int8_t *low,
 static float super(const struct wide *w, const struct strip256 *x, bool has_min, float y)
 {
 	int32_t min = 0;
-	y = fmaf(w->d[0]*x->d, (float)products(w->w, x->in[ORDER_PLAIN].high, x->in[ORDER_PLAIN].low, 256), y);
+	y = fused(w->d[0]*x->d, (float)products(w->w, x->in[ORDER_PLAIN].high, x->in[ORDER_PLAIN].low, 256), y);
 	for (size_t i = 0; i < 16; i++) min += w->mn[i]*x->sum[i];
-	return has_min ? fmaf(w->m[0]*x->d, (float)min, y) : y;
+	return has_min ? fused(w->m[0]*x->d, (float)min, y) : y;
 }
 /* Block b of 32 columns */
 static float unit(const struct wide *w, size_t b, const struct strip32 *x, enum mul_kind kind, float y)
 {
 	const int16_t *c = w->w + 32*b;
 	if (kind == MUL_16) {
-		y = fmaf(w->d[b]*x->d, (float)products(c, x->high, x->low, 16), y);
-		return fmaf(w->m[b]*x->d, (float)products(c + 16, x->high + 16, x->low + 16, 16), y);
+		y = fused(w->d[b]*x->d, (float)products(c, x->high, x->low, 16), y);
+		return fused(w->m[b]*x->d, (float)products(c + 16, x->high + 16, x->low + 16, 16), y);
 	}
-	y = fmaf(w->d[b]*x->d, (float)products(c, x->high, x->low, 32), y);
-	return kind == MUL_32_MIN ? fmaf(w->m[b]*x->d, x->all_float, y) : y;
+	y = fused(w->d[b]*x->d, (float)products(c, x->high, x->low, 32), y);
+	return kind == MUL_32_MIN ? fused(w->m[b]*x->d, x->all_float, y) : y;
 }
 static void row(const struct quant_mul *m, enum mul_kind kind, size_t strip, size_t t0, size_t n_t, size_t o)
 {

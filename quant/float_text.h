@@ -75,7 +75,7 @@ INLINE void finish(enum float_type type, size_t n_rows, size_t n_in, const char 
 		for (size_t r = 0; r < n_rows; r++) {
 			float *l = sums[r][t];
 			for (size_t k = whole; k < n_in; k++) l[k - whole] =
-				fmaf(float_at(type, w + r*w_stride + k*bytes), x[t*x_stride + k], l[k - whole]);
+				fused(float_at(type, w + r*w_stride + k*bytes), x[t*x_stride + k], l[k - whole]);
 			y[t*y_stride + r] = r_tree(l);
 		}
 }

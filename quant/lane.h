@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include "fused.h"
 #include "kern.h"
 
 typedef float rf __attribute__((vector_size(4*REG), may_alias));

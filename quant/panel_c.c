@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * panel_c.c - panels in portable C: the definition. A tile is one output and one token, so that a panel and a strip are
  * columns in order. */
-#include <math.h>
+#include "fused.h"
 #include "interleave_c.h"
 
 static void strip(const struct narrow *q, size_t block, char *to) { mul_strip(interleave, 1, false, q, block, to); }
@@ -24,10 +24,10 @@ static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, con
 			const int16_t *wq = (const void *)w, *xq = (const void *)x;
 			float d = float_at(w + mul_panel_d(kind, 1)), xd = float_at(x + mul_strip_d(n, 1));
 			float m = mul_has_m(kind) ? float_at(w + mul_panel_m(kind, 1)) : 0;
-			*acc = fmaf(d*xd, (float)dot(wq, xq, kind == MUL_16 ? 16 : n), *acc);
-			if (kind == MUL_16) *acc = fmaf(m*xd, (float)dot(wq + 16, xq + 16, 16), *acc);
-			if (kind == MUL_32_MIN) *acc = fmaf(m*xd, float_at(x + mul_strip_sum(n, 1)), *acc);
-			if (kind == MUL_256_MIN) *acc = fmaf(m*xd, (float)dot(wq + 256, xq + 256, 16), *acc);
+			*acc = fused(d*xd, (float)dot(wq, xq, kind == MUL_16 ? 16 : n), *acc);
+			if (kind == MUL_16) *acc = fused(m*xd, (float)dot(wq + 16, xq + 16, 16), *acc);
+			if (kind == MUL_32_MIN) *acc = fused(m*xd, float_at(x + mul_strip_sum(n, 1)), *acc);
+			if (kind == MUL_256_MIN) *acc = fused(m*xd, (float)dot(wq + 256, xq + 256, 16), *acc);
 		}
 		mul_results_done(y, t, 1, 1);
 	}

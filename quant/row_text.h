@@ -14,7 +14,7 @@
  *   i_totals(s, total)          the eight sums of eight isum
  *   x_put(to, q, n)             n activations, a multiple of 16, in the form that the above need, in as many bytes
  *   x_get(x, i)                 the i-th of what x_put wrote */
-#include <math.h>
+#include "fused.h"
 #include "unpack.h"
 
 enum { ROWS = 8 };
@@ -32,7 +32,7 @@ static inline void fetch(const char *p, size_t n)
 }
 static inline void add_products(float *y, const float *d, float xd, const int32_t *total)
 {
-	UNROLL for (int r = 0; r < ROWS; r++) y[r] = fmaf(d[r]*xd, (float)total[r], y[r]);
+	UNROLL for (int r = 0; r < ROWS; r++) y[r] = fused(d[r]*xd, (float)total[r], y[r]);
 }
 
 /* One part of 32 columns of ROWS rows. */
@@ -50,7 +50,7 @@ FOR_EACH_TYPE void part32(struct codes32 (*c)[4], size_t p, const int16_t *x, in
 	}
 	i_totals(s, total);
 	add_products(y, d, xd, total);
-	if (has_min) UNROLL for (int r = 0; r < ROWS; r++) y[r] = fmaf(m[r]*xd, sum, y[r]);
+	if (has_min) UNROLL for (int r = 0; r < ROWS; r++) y[r] = fused(m[r]*xd, sum, y[r]);
 	if (part != 16) return;
 	UNROLL for (int r = 0; r < ROWS; r++) s[r] = i_codes16(i_zero(), c[r][p].q + 16, x + 16);
 	i_totals(s, total);

@@ -15,7 +15,7 @@ static float dot(const float *a, const float *b, size_t n)
 	size_t i = 0;
 	for (; i + 16 <= n; i += 16) s = t_fma(t_load(a + i), t_load(b + i), s);
 	t_store(l, s);
-	for (size_t k = 0; i < n; i++, k++) l[k] = fmaf(a[i], b[i], l[k]);
+	for (size_t k = 0; i < n; i++, k++) l[k] = fused(a[i], b[i], l[k]);
 	return r_tree(l);
 }
 
