@@ -45,11 +45,12 @@ static inline size_t plan_host(struct plan *p, size_t bytes) { return plan_more(
 
 enum activation { ACT_SILU, ACT_GELU, ACT_GELU_TANH, ACT_RELU, ACT_RELU2, ACT_SIGMOID, ACT_NONE };
 /* act(gate)*up. With a limit, gate is clamped from above and up from both sides. alpha is the slope in silu's sigmoid;
- * up_add is added to up. norm is applied to the result. up may be missing. */
+ * up_add is added to up. norm is applied to the result. up may be missing. spread: so many numbers in a row share one
+ * of gate; 0: none do. */
 struct gate {
 	enum activation act;
 	bool has_up;
-	size_t gate, up, gate_stride, up_stride;        /* buffers, floats between rows */
+	size_t gate, up, gate_stride, up_stride, spread;        /* buffers, floats between rows */
 	double limit, alpha, up_add;
 	const struct norm *norm;
 };
@@ -58,7 +59,7 @@ enum input_kind {
 	INPUT_NORM,                     /* norm of rows of `from` */
 	INPUT_STREAM,                   /* norm of the residual stream, after adding what is pending */
 	INPUT_GATE,                     /* result of `gate` */
-	INPUT_PICK,                     /* row i is row pick[i] of `from` */
+	INPUT_PICK,                     /* row i is row pick[i] of `from`, times by[i] */
 };
 struct input {
 	enum input_kind kind;
@@ -67,6 +68,7 @@ struct input {
 	const struct norm *norm;        /* NORM, STREAM; NULL: none */
 	size_t from, from_stride;       /* NORM, PICK */
 	const uint32_t *pick;
+	const float *by;                /* NULL: times 1 */
 	struct gate gate;
 	bool made;
 	unsigned packed, wanted;        /* packings made, and needed by products: bits of enum quant_act */
@@ -86,6 +88,8 @@ struct product {
 
 /* ---- attention, experts, state space ---- */
 
+/* Queries are multiplied by 1 + by*log(1 + floor((position + from)/every)); every 0: they are not. */
+struct growth { double by; size_t every, from; };
 struct attend {
 	struct attn_shape shape;
 	size_t q, k, v, out;            /* buffers; v is not used if the values are in the keys */
@@ -95,6 +99,8 @@ struct attend {
 	double clip;                    /* applied to q, k and v first; 0: none */
 	int rope;                       /* index in graph.rope; -1: none */
 	size_t rope_at;                 /* first dimension of a head that rope turns */
+	bool rope_first;                /* rope comes before the norms */
+	const struct growth *growth;    /* NULL: none */
 	double scale, softcap;
 	enum attn_mask mask;
 	size_t window;

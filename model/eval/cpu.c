@@ -157,6 +157,10 @@ static void activate(enum activation act, float *y, const float *x, const float 
 static void gate_row(const struct gate *g, const float *gate, float *up, float *y, size_t n)
 {
 	float limit = (float)g->limit;
+	if (g->spread > 1) {
+		for (size_t i = 0; i < n; i++) y[i] = gate[i/g->spread];
+		gate = y;
+	}
 	if (limit > 0) {
 		for (size_t i = 0; i < n; i++) y[i] = gate[i] > limit ? limit : gate[i];
 		if (up) for (size_t i = 0; i < n; i++) up[i] = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
@@ -183,7 +187,9 @@ static void make_rows(struct run *r, const struct input *in, size_t t0, size_t n
 		case INPUT_ROWS: break;
 		case INPUT_STREAM: cpu_norm(in->norm, cpu_at(r, r->x) + t*in->n_in, y, in->n_in); break;
 		case INPUT_NORM: cpu_norm(in->norm, cpu_at(r, in->from) + t*in->from_stride, y, in->n_in); break;
-		case INPUT_PICK: memcpy(y, cpu_at(r, in->from) + in->pick[t]*in->from_stride, in->n_in*sizeof *y);
+		case INPUT_PICK:
+			memcpy(y, cpu_at(r, in->from) + in->pick[t]*in->from_stride, in->n_in*sizeof *y);
+			if (in->by) vec_scale(y, in->by[t], in->n_in);
 			break;
 		case INPUT_GATE:
 			gate_row(&in->gate, cpu_at(r, in->gate.gate) + t*in->gate.gate_stride,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/pool.h"
+#include "../../quant/vec.h"
 #include "cpu_internal.h"
 
 enum { STORE_ROWS = 16, MAX_PARTIAL = 64 << 20 };
@@ -15,13 +16,27 @@ static void clip(float *x, size_t n, float limit)
 	for (size_t i = 0; i < n; i++) x[i] = x[i] > limit ? limit : x[i] < -limit ? -limit : x[i];
 }
 
+static void turn_heads(const struct attend *a, const struct rope *rope, const float *turn, float *x, size_t n,
+	size_t dim)
+{
+	for (size_t h = 0; rope && h < n; h++) rope_apply(rope, turn, x + h*dim + a->rope_at);
+}
 /* Clips, norms and turns the heads of a row. */
 static void heads(const struct attend *a, const struct rope *rope, const float *turn, const struct norm *norm,
 	size_t normed, float *x, size_t n, size_t dim)
 {
 	if (a->clip > 0) clip(x, n*dim, (float)a->clip);
+	if (a->rope_first) turn_heads(a, rope, turn, x, n, dim);
 	if (norm && norm->kind) cpu_norm(norm, x, x, normed ? normed : n*dim);
-	for (size_t h = 0; rope && h < n; h++) rope_apply(rope, turn, x + h*dim + a->rope_at);
+	if (!a->rope_first) turn_heads(a, rope, turn, x, n, dim);
+}
+
+static bool grows(const struct attend *a) { return a->growth && a->growth->every; }
+/* Multiplies a row of queries by what its position asks for. */
+static void grow(const struct growth *g, size_t pos, float *q, size_t n)
+{
+	const size_t steps = (pos + g->from)/g->every;
+	if (steps) vec_scale(q, (float)(1 + g->by*num_log(1 + (double)steps)), n);
 }
 
 static void store_rows(const struct stores *c, const struct segment *seg, size_t t0, size_t n)
@@ -33,9 +48,10 @@ static void store_rows(const struct stores *c, const struct segment *seg, size_t
 	float *k = cpu_at(r, a->k), *v = s->v_in_k ? k : cpu_at(r, a->v);
 	for (size_t t = t0; t < t0 + n; t++) {
 		const size_t row = seg->turn + t - seg->t0;
+		float *q = a->q == NO_BUFFER ? NULL : (float *)cpu_at(r, a->q) + t*a->q_stride;
 		const float *turn = rope ? cpu_at(r, r->w->turn[a->rope]) + row*rope->dims : NULL;
-		if (a->q != NO_BUFFER)
-			heads(a, rope, turn, a->q_norm, 0, cpu_at(r, a->q) + t*a->q_stride, s->n_head, s->k_dim);
+		if (q) heads(a, rope, turn, a->q_norm, 0, q, s->n_head, s->k_dim);
+		if (q && grows(a)) grow(a->growth, seg->pos + t - seg->t0, q, s->n_head*s->k_dim);
 		if (!a->stores) continue;
 		heads(a, rope, turn, a->k_norm, a->k_normed, k + t*a->k_stride, s->n_kv, s->k_dim);
 		if (!s->v_in_k) heads(a, NULL, NULL, a->v_norm, 0, v + t*a->v_stride, s->n_kv, s->v_dim);
@@ -103,7 +119,7 @@ static struct attn_shape shape_of(const struct run *r, const struct attend *a)
 void cpu_store(struct run *r, const struct attend *a)
 {
 	struct attn_shape shape = shape_of(r, a);
-	if (!a->stores && a->rope < 0 && !(a->clip > 0) && !(a->q_norm && a->q_norm->kind)) return;
+	if (!a->stores && a->rope < 0 && !(a->clip > 0) && !(a->q_norm && a->q_norm->kind) && !grows(a)) return;
 	cpu_run(r->w, PASS("rope, cache"), size_parts(r->n, STORE_ROWS), store_task, &(struct stores){ r, a, &shape });
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * op.c - the table of operators, made of op_list.h: look-ups by name. */
+ * op.c - the table of operators, made of op_list.h: look-ups by name; what several of them share. */
 #include <stdio.h>
 #include <string.h>
 #include "op.h"
@@ -29,6 +29,15 @@ void op_names(char *to, size_t n)
 		used += (size_t)snprintf(to + used, n - used, "%s%s", i == 0 ? "" : i + 1 < N_OPS ? ", " : " or ",
 			ops[i]->name);
 }
+
+#define AT(member) offsetof(struct growth, member)
+const struct field op_growth_fields[] = {
+	{ "by", FIELD_NUMBER, AT(by), -1, 0, 1e3 },
+	{ "every", FIELD_SIZE, AT(every), 0, 1, BUILD_MAX_SIZE },
+	{ "from", FIELD_SIZE, AT(from), 0, 0, BUILD_MAX_SIZE },
+	{ NULL }
+};
+#undef AT
 
 void measure_weight(struct measure *m, const struct weight *w, double share)
 {

@@ -44,6 +44,7 @@ struct op {
 const struct branch *op_narrowing(const struct step *st);
 const struct op *op_find(const char *name);             /* NULL: none */
 void op_names(char *to, size_t n);                      /* "attention, ffn or mamba", for messages; at most n bytes */
+extern const struct field op_growth_fields[];           /* of a struct growth */
 /* share: the part of its matrices that a token uses */
 void measure_weight(struct measure *m, const struct weight *w, double share);
 

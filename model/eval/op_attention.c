@@ -3,13 +3,15 @@
  *
  *   attention  q k v, or qkv (rows of q, then k, then v); out: TENSOR; heads [kv_heads head_dim value_dim: EXPR]
  *              [q_norm k_norm v_norm: norm] [rope] [window chunk scale softcap clip: EXPR] [sinks: TENSOR]
- *              [alibi: EXPR] [relative: {bias: TENSOR, buckets distance: EXPR}] [gate: TENSOR] [keys_of: EXPR]
+ *              [alibi: EXPR] [relative: {bias: TENSOR, buckets distance: EXPR}] [gate: TENSOR] [out_norm: norm]
+ *              [growth: {by every [from]: EXPR}] [rope_first keys_of: EXPR]
  *
  * window: positions seen, the token's own included; chunk: only those of its own stretch of so many; clip: bound of q,
  * k and v; alibi: the largest slope's exponent (8 in the paper); relative: bias[buckets][heads] by distance,
- * relative.h; gate: out's input times its sigmoid; keys_of: the earlier layer whose keys and values are used. Without
- * v, the values are the keys as they come from k. Norms go by head where their weights have a head's length, else over
- * the whole row. */
+ * relative.h; gate: out's input times its sigmoid, for each number or each head; out_norm: of out's input, after the
+ * gate; growth: queries are multiplied by 1 + by*log(1 + floor((position + from)/every)); rope_first: rope comes before
+ * q_norm and k_norm; keys_of: the earlier layer whose keys and values are used. Without v, the values are the keys as
+ * they come from k. Norms go by head where their weights have a head's length, else over the whole row. */
 #include <math.h>
 #include "../../libgguf/try.h"
 #include "../../quant/vec.h"
@@ -19,12 +21,14 @@
 struct relative { struct vector bias; size_t buckets, distance; };
 struct attention {
 	struct weight q, k, v, qkv, out, gate;
-	struct norm q_norm, k_norm, v_norm;
+	struct norm q_norm, k_norm, v_norm, out_norm;
 	size_t n_head, n_kv, head_dim, value_dim, window, chunk;
 	struct rope rope_of;
+	bool rope_first;
 	int rope;
 	double scale, softcap, clip, alibi, keys_of;
 	struct vector sinks;
+	struct growth growth;
 	struct relative relative;
 	enum attn_bias bias_kind;
 	const float *bias;
@@ -55,7 +59,9 @@ static const struct field fields[] = {
 	{ "q_norm", FIELD_NORM, AT(q_norm) },
 	{ "k_norm", FIELD_NORM, AT(k_norm) },
 	{ "v_norm", FIELD_NORM, AT(v_norm) },
+	{ "out_norm", FIELD_NORM, AT(out_norm) },
 	{ "rope", FIELD_ROPE, AT(rope_of) },
+	{ "rope_first", FIELD_FLAG, AT(rope_first) },
 	{ "window", FIELD_SIZE, AT(window), 0, 0, BUILD_MAX_SIZE },
 	{ "chunk", FIELD_SIZE, AT(chunk), 0, 0, BUILD_MAX_SIZE },
 	{ "scale", FIELD_NUMBER, AT(scale), 0, 0, 1e6 },
@@ -63,6 +69,7 @@ static const struct field fields[] = {
 	{ "clip", FIELD_NUMBER, AT(clip), 0, 0, 1e6 },
 	{ "alibi", FIELD_NUMBER, AT(alibi), 0, 0, 1e3 },
 	{ "relative", FIELD_MAP, AT(relative), .sub = relative_fields },
+	{ "growth", FIELD_MAP, AT(growth), .sub = op_growth_fields },
 	{ "sinks", FIELD_VECTOR, AT(sinks) },
 	{ "keys_of", FIELD_NUMBER, AT(keys_of), -1, -1, BUILD_MAX_SIZE },
 	{ NULL }
@@ -92,11 +99,12 @@ static enum ggu_status weights(struct builder *b, const struct yaml_node *at, st
 	TRY(build_shape(b, &a->v, e, v, 1));
 	TRY(build_shape(b, &a->qkv, e, q + k + v, 1));
 	TRY(build_shape(b, &a->out, out_width(a), e, 1));
-	TRY(build_shape(b, &a->gate, e, out_width(a), 1));
+	TRY(build_shape(b, &a->gate, e, a->gate.n_out == a->n_head ? a->n_head : out_width(a), 1));
 	TRY(build_length(b, at, "sinks", &a->sinks, a->n_head));
 	TRY(build_norm_width(b, at, "q_norm", &a->q_norm, q, a->head_dim));
 	TRY(build_norm_width(b, at, "k_norm", &a->k_norm, k, a->head_dim));
-	return build_norm_width(b, at, "v_norm", &a->v_norm, v, a->value_dim);
+	TRY(build_norm_width(b, at, "v_norm", &a->v_norm, v, a->value_dim));
+	return build_norm_width(b, at, "out_norm", &a->out_norm, out_width(a), a->value_dim);
 }
 
 /* 2^(-alibi*(i + 1)/n) for the first n heads, n a power of two; the others between them (Press et al. 2021). */
@@ -177,24 +185,25 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 
 /* ---- run ---- */
 
-struct buffers { size_t q, k, v, gate, stride; struct input out; };
+struct buffers { size_t q, k, v, mixed, gate, stride; struct input out; };
 
 static struct buffers plan(const struct attention *a, size_t n, struct plan *p)
 {
 	size_t q = q_width(a), k = a->keys_of < 0 ? k_width(a) : 0, v = a->keys_of < 0 ? v_width(a) : 0,
 		o = out_width(a);
 	struct buffers b = { .stride = q + k + v };
-	size_t mixed;
 	b.q = plan_floats(p, n, b.stride);
 	b.k = b.q + q*sizeof(float);
 	b.v = b.k + k*sizeof(float);
-	b.gate = a->gate.name ? plan_floats(p, n, o) : NO_BUFFER;
-	mixed = plan_floats(p, n, o);
-	b.out = (struct input){ .kind = a->gate.name ? INPUT_GATE : INPUT_ROWS, .at = mixed, .stride = o, .n = n,
-		.n_in = o };
+	b.gate = a->gate.name ? plan_floats(p, n, a->gate.n_out) : NO_BUFFER;
+	b.mixed = plan_floats(p, n, o);
+	b.out = (struct input){ .kind = a->out_norm.kind ? INPUT_NORM : INPUT_ROWS, .at = b.mixed, .stride = o, .n = n,
+		.n_in = o, .norm = &a->out_norm, .from = b.mixed, .from_stride = o };
 	if (a->gate.name) {
-		b.out.gate = (struct gate){ .act = ACT_SIGMOID, .has_up = true, .gate = b.gate, .up = mixed,
-			.gate_stride = o, .up_stride = o, .alpha = 1 };
+		b.out.kind = INPUT_GATE;
+		b.out.gate = (struct gate){ .act = ACT_SIGMOID, .has_up = true, .gate = b.gate, .up = b.mixed,
+			.gate_stride = a->gate.n_out, .up_stride = o, .spread = o/a->gate.n_out, .alpha = 1,
+			.norm = &a->out_norm };
 		b.out.at = plan_floats(p, n, o);
 	}
 	input_plan(p, &b.out, weight_form(&a->out));
@@ -230,9 +239,10 @@ static struct attend attend_of(const struct attention *a, const struct graph *g,
 {
 	return (struct attend){ .shape = { .n_head = a->n_head, .n_kv = a->n_kv, .k_dim = a->head_dim,
 		.v_dim = a->value_dim },
-		.q = b->q, .k = b->k, .v = b->v, .out = a->gate.name ? b->out.gate.up : b->out.at,
+		.q = b->q, .k = b->k, .v = b->v, .out = b->mixed,
 		.q_stride = b->stride, .k_stride = b->stride, .v_stride = b->stride, .out_stride = out_width(a),
 		.q_norm = &a->q_norm, .k_norm = &a->k_norm, .v_norm = &a->v_norm, .clip = a->clip, .rope = a->rope,
+		.rope_first = a->rope_first, .growth = &a->growth,
 		.scale = a->scale, .softcap = a->softcap, .window = a->window ? a->window : a->chunk,
 		.bias_kind = a->bias_kind, .bias = a->bias, .reach = a->relative.distance, .sinks = a->sinks.v,
 		.mask = mask_of(g, a), .cache = a->cache, .stores = a->stores };
@@ -271,7 +281,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 		p[n++] = (struct product){ &a->k, 0, in, b.k, b.stride };
 		p[n++] = (struct product){ a->v.name ? &a->v : &a->k, 0, in, b.v, b.stride };
 	}
-	if (a->gate.name) p[n++] = (struct product){ &a->gate, 0, in, b.gate, out_width(a) };
+	if (a->gate.name) p[n++] = (struct product){ &a->gate, 0, in, b.gate, a->gate.n_out };
 	TRY(r->be->multiply(r, &in, 1, p, n));
 	t.stores = stores;
 	r->be->attend(r, &t);

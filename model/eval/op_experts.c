@@ -3,15 +3,15 @@
  *
  *   experts    router: TENSOR; kind: softmax, sigmoid, softmax_chosen or sparsemixer; count used: EXPR
  *              each: {an ffn whose tensors hold `count` matrices}
- *              [normalise scale jitter: EXPR] [choice_bias: TENSOR] [groups groups_used group_best: EXPR]
- *              [shared: {an ffn}] [shared_gate: TENSOR]
+ *              [normalise scale jitter weigh_input: EXPR] [choice_bias: TENSOR]
+ *              [groups groups_used group_best: EXPR] [shared: {an ffn}] [shared_gate: TENSOR]
  *
  * softmax and sigmoid give each expert a score, of which `used` are chosen; softmax_chosen chooses first and then takes
  * the softmax of the chosen; sparsemixer (Liu et al. 2023) chooses one after the other, each weighed against the
  * experts whose logits are within 2*jitter of the best. normalise: the chosen scores add up to 1; scale: then times
- * this. choice_bias is added for the choice alone. groups: experts lie in so many groups, of which groups_used are
- * open, those whose group_best best scores add up to the most. Every token goes through shared too, times the sigmoid
- * of shared_gate(x). */
+ * this. weigh_input: they multiply what goes into an expert, not what comes out. choice_bias is added for the choice
+ * alone. groups: experts lie in so many groups, of which groups_used are open, those whose group_best best scores add
+ * up to the most. Every token goes through shared too, times the sigmoid of shared_gate(x). */
 #include "../../libgguf/size.h"
 #include "../../libgguf/try.h"
 #include "op_ffn.h"
@@ -22,6 +22,7 @@ struct experts {
 	struct ffn each, shared;
 	struct router route;
 	struct vector choice_bias;
+	bool weigh_input;
 };
 static const char *const kinds[] = { "softmax", "sigmoid", "softmax_chosen", "sparsemixer", NULL };
 #define AT(member) offsetof(struct experts, member)
@@ -32,6 +33,7 @@ static const struct field fields[] = {
 	{ "used", FIELD_SIZE, AT(route.n_used), 0, 1, ROUTE_MAX_EXPERTS },
 	{ "normalise", FIELD_FLAG, AT(route.normalise), 0 },
 	{ "scale", FIELD_NUMBER, AT(route.scale), 1, -1e6, 1e6 },
+	{ "weigh_input", FIELD_FLAG, AT(weigh_input) },
 	{ "jitter", FIELD_NUMBER, AT(route.jitter), 0.01, 0, 1e3 },
 	{ "choice_bias", FIELD_VECTOR, AT(choice_bias) },
 	{ "groups", FIELD_SIZE, AT(route.n_groups), 1, 1, ROUTE_MAX_EXPERTS },
@@ -56,12 +58,12 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	if (r->group_best > r->n_experts/r->n_groups) r->group_best = r->n_experts/r->n_groups;
 	if (!o->each.down.name) return build_fail(b, at, "each", "is missing");
 	TRY(build_shape(b, &o->router, e, r->n_experts, 1));
-	TRY(ffn_build(b, &o->each, r->n_experts));
+	TRY(ffn_build(b, yaml_get(at, "each"), &o->each, r->n_experts));
 	TRY(build_length(b, at, "choice_bias", &o->choice_bias, r->n_experts));
 	r->bias = o->choice_bias.v;
 	if (!o->shared.down.name)
 		return o->shared_gate.name ? build_fail(b, at, "shared_gate", "needs a shared expert") : GGU_OK;
-	s = ffn_build(b, &o->shared, 1);
+	s = ffn_build(b, yaml_get(at, "shared"), &o->shared, 1);
 	return s ? s : build_shape(b, &o->shared_gate, e, 1, 1);
 }
 
@@ -73,7 +75,7 @@ struct buffers {
 	size_t active, pairs, scores, gate, picked, wide, done;
 	size_t shared_wide, shared_done;
 	struct input shared_down;
-	size_t route, inputs, products;         /* in host memory */
+	size_t route, inputs, products, by;     /* in host memory */
 };
 
 static size_t route_bytes(const struct router *o, size_t n)
@@ -91,12 +93,15 @@ static struct routes route_at(const struct router *o, size_t n, void *at)
 	return x;
 }
 
+/* Do experts have rows of their own, or the one row that all share? */
+static bool picks(const struct experts *o, size_t n) { return n > 1 || o->weigh_input; }
+
 static struct buffers plan(const struct experts *o, size_t n, size_t n_embd, struct plan *p)
 {
 	size_t pairs = n*o->route.n_used, active = size_least(pairs, o->route.n_experts), wide = ffn_wide(&o->each);
 	struct buffers b = { .active = active, .pairs = pairs, .scores = plan_floats(p, n, o->route.n_experts),
 		.gate = NO_BUFFER, .shared_done = NO_BUFFER };
-	if (n > 1) b.picked = plan_floats(p, pairs, n_embd);
+	if (picks(o, n)) b.picked = plan_floats(p, pairs, n_embd);
 	b.wide = plan_floats(p, pairs, wide);
 	b.done = plan_floats(p, pairs, n_embd);
 	if (o->shared.down.name) {
@@ -109,6 +114,7 @@ static struct buffers plan(const struct experts *o, size_t n, size_t n_embd, str
 	b.route = plan_host(p, route_bytes(&o->route, n));
 	b.inputs = plan_host(p, (active + 1)*(2*sizeof(struct input) + sizeof(struct input *)));
 	b.products = plan_host(p, (2*active + 1)*sizeof(struct product));
+	if (o->weigh_input) b.by = plan_host(p, pairs*sizeof(float));
 	return b;
 }
 
@@ -118,7 +124,7 @@ static void plan_packed(const struct experts *o, size_t n, size_t n_embd, const 
 	size_t step = QUANT_ACT_STEPS, spare = size_least(b->active, b->pairs), steps = b->pairs/step + spare;
 	struct input one = { .n = step, .n_in = n_embd }, down = { .n = step, .n_in = ffn_width(&o->each) };
 	for (size_t i = 0; i < steps; i++) {
-		if (n > 1) input_plan(p, &one, ffn_forms(&o->each));
+		if (picks(o, n)) input_plan(p, &one, ffn_forms(&o->each));
 		input_plan(p, &down, weight_form(&o->each.down));
 	}
 }
@@ -135,10 +141,22 @@ static void measure(const void *params, size_t n, struct measure *m)
 	ffn_measure(&o->shared, 1, m);
 }
 
+/* Takes the weights of experts from what comes out of them to what goes in. Returns them by place. */
+static const float *weigh_before(struct run *r, const struct experts *o, const struct buffers *b, struct routes *x)
+{
+	float *by = run_host(r, b->by);
+	for (size_t i = 0; i < r->n*o->route.n_used; i++) {
+		by[x->place[i]] = x->weight[i];
+		x->weight[i] = 1;
+	}
+	return by;
+}
+
 /* The experts that have rows: all go through gate and up, then all through down. */
-static enum ggu_status through(struct run *r, const struct experts *o, const struct buffers *b, const struct routes *x,
+static enum ggu_status through(struct run *r, const struct experts *o, const struct buffers *b, struct routes *x,
 	struct input *in)
 {
+	const float *by = o->weigh_input ? weigh_before(r, o, b, x) : NULL;
 	size_t e = r->g->n_embd, n_p = 0, n_in = 0, wide = ffn_wide(&o->each);
 	struct input *inputs = run_host(r, b->inputs), *gated = inputs + b->active + 1,
 		**list = (struct input **)(gated + b->active + 1);
@@ -147,17 +165,18 @@ static enum ggu_status through(struct run *r, const struct experts *o, const str
 		size_t at = x->first[m], n = x->first[m + 1] - at;
 		struct input *one = inputs + i;
 		if (!n) continue;
-		if (r->n > 1) {
+		if (picks(o, r->n)) {
 			*one = (struct input){ .kind = INPUT_PICK, .at = b->picked + at*e*sizeof(float), .stride = e,
 				.n = n, .n_in = e,
-				.from = in->at, .from_stride = in->stride, .pick = x->pick + at };
+				.from = in->at, .from_stride = in->stride, .pick = x->pick + at,
+				.by = by ? by + at : NULL };
 			input_plan(&r->plan, one, ffn_forms(&o->each));
 			list[n_in++] = one;
 		} else one = in;
 		n_p += ffn_products(&o->each, m, one, b->wide + at*wide*sizeof(float), p + n_p);
 		gated[i++] = ffn_gated(&o->each, n, b->wide + at*wide*sizeof(float));
 	}
-	if (r->n == 1) list[n_in++] = in;
+	if (!picks(o, r->n)) list[n_in++] = in;
 	TRY(r->be->multiply(r, list, n_in, p, n_p));
 	n_p = 0;
 	for (size_t m = 0; m < o->route.n_experts; m++) {

@@ -2,9 +2,10 @@
  * op_ffn.c - feed-forward: down(act(gate(x)) * up(x)).
  *
  *   ffn        [gate] up, or gate_up; down: TENSOR; act: silu, gelu (erf), gelu_tanh, relu or relu2
- *              [limit alpha up_add: EXPR] [width: EXPR]
+ *              [limit alpha up_add: EXPR] [down_norm: norm] [width: EXPR]
  *
- * width: of the inner rows, if the metadata states it. */
+ * With a limit, gate is at most so much and up at most so far from 0. alpha: act(alpha*x)/alpha; up_add is added to up.
+ * down_norm: of down's input. width: of the inner rows, if the metadata states it. */
 #include "../../libgguf/try.h"
 #include "op_ffn.h"
 #include "op_list.h"
@@ -20,11 +21,12 @@ const struct field ffn_fields[] = {
 	{ "limit", FIELD_NUMBER, AT(limit), 0, 0, 1e6 },
 	{ "alpha", FIELD_NUMBER, AT(alpha), 1, 1e-6, 1e6 },
 	{ "up_add", FIELD_NUMBER, AT(up_add), 0, -1e6, 1e6 },
+	{ "down_norm", FIELD_NORM, AT(down_norm) },
 	{ "width", FIELD_SIZE, AT(width), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ NULL }
 };
 
-enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat)
+enum ggu_status ffn_build(struct builder *b, const struct yaml_node *at, struct ffn *f, size_t n_mat)
 {
 	size_t e = b->g->n_embd, n = f->down.n_in;
 	TRY(build_shape(b, &f->down, f->width, e, n_mat));
@@ -32,7 +34,8 @@ enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat)
 	TRY(build_shape(b, &f->up, e, n, n_mat));
 	if (!f->up.name == !f->gate_up.name)
 		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "ffn", "expected either up or gate_up");
-	return build_shape(b, &f->gate, e, n, n_mat);
+	TRY(build_shape(b, &f->gate, e, n, n_mat));
+	return build_norm_width(b, at, "down_norm", &f->down_norm, n, n);
 }
 
 void ffn_measure(const struct ffn *f, double share, struct measure *m)
@@ -56,15 +59,14 @@ struct input ffn_gated(const struct ffn *f, size_t n, size_t wide)
 	return (struct input){ .kind = INPUT_GATE, .at = wide, .stride = ffn_wide(f), .n = n, .n_in = ffn_width(f),
 		.gate = { .act = (enum activation)f->act, .has_up = f->gate_up.name || f->gate.name, .gate = wide,
 			.up = wide + ffn_width(f)*sizeof(float), .gate_stride = ffn_wide(f), .up_stride = ffn_wide(f),
-			.limit = f->limit, .alpha = f->alpha, .up_add = f->up_add } };
+			.limit = f->limit, .alpha = f->alpha, .up_add = f->up_add, .norm = &f->down_norm } };
 }
 
 /* ---- the operator ---- */
 
 static enum ggu_status build(struct builder *b, const struct yaml_node *map, void *params)
 {
-	(void)map;
-	return ffn_build(b, params, 1);
+	return ffn_build(b, map, params, 1);
 }
 
 struct buffers { size_t wide; struct input down; };

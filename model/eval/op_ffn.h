@@ -8,10 +8,11 @@ struct ffn {
 	struct weight gate, up, gate_up, down;  /* gate_up: rows of gate, then up; gate may be missing */
 	int act;                                /* enum activation */
 	double limit, alpha, up_add;            /* as struct gate's */
+	struct norm down_norm;
 	size_t width;                           /* of its inner rows; 0: the width of down */
 };
 extern const struct field ffn_fields[];
-enum ggu_status ffn_build(struct builder *b, const struct ffn *f, size_t n_mat);
+enum ggu_status ffn_build(struct builder *b, const struct yaml_node *at, struct ffn *f, size_t n_mat);
 void ffn_measure(const struct ffn *f, double share, struct measure *m);
 static inline size_t ffn_width(const struct ffn *f) { return f->down.n_in; }
 /* Floats of a row between input and gate, including the result of the gate; the same room serves every matrix. */

@@ -3,7 +3,7 @@
  * every head makes its keys and values.
  *
  *   latent_attention  q, or q_a q_a_norm q_b; kv_a kv_a_norm out: TENSOR; k_b v_b, or kv_b: TENSOR
- *              heads rank value_dim nope_dim rope_dim: EXPR; rope; [scale q_rank: EXPR]
+ *              heads rank value_dim nope_dim rope_dim: EXPR; rope; [scale q_rank: EXPR] [growth: as in attention]
  *
  * kv_a(x) is the latent vector of `rank`, normed, and rope_dim values that turn with the position and serve all heads.
  * A head's query of nope_dim is taken into the latent space by its matrix of k_b, its result out of it by its matrix of
@@ -26,6 +26,7 @@ struct latent {
 	struct rope rope_of;
 	int rope;
 	double scale;
+	struct growth growth;
 	size_t cache;
 };
 #define AT(member) offsetof(struct latent, member)
@@ -48,6 +49,7 @@ static const struct field fields[] = {
 	{ "value_dim", FIELD_SIZE, AT(value), 0, 1, 1 << 16 },
 	{ "rope", FIELD_ROPE, AT(rope_of) },
 	{ "scale", FIELD_NUMBER, AT(scale), 0, 0, 1e6 },
+	{ "growth", FIELD_MAP, AT(growth), .sub = op_growth_fields },
 	{ NULL }
 };
 
@@ -209,7 +211,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 		.q = b.absorbed, .k = b.kv, .v = b.kv, .out = b.mixed, .q_stride = h*key_dim(a), .k_stride = key_dim(a),
 		.v_stride = key_dim(a),
 		.out_stride = h*a->rank, .k_norm = &a->kv_a_norm, .k_normed = a->rank, .rope = a->rope,
-		.rope_at = a->rank, .scale = a->scale,
+		.rope_at = a->rank, .growth = &a->growth, .scale = a->scale,
 		.mask = r->g->whole ? ATTN_NONE : ATTN_CAUSAL, .cache = a->cache, .stores = true };
 	struct product q_b = { &a->q_b, 0, &b.q_b, b.q, width }, out = { &a->out, 0, &b.out, y, r->g->n_embd };
 	enum ggu_status s;

@@ -184,6 +184,9 @@ mistake "no steps" "layer: expected steps by name" \
 	/^    n_ff_exp: n_ff$/d;/^    n_kv: /d'
 mistake "an unknown activation" "act: expected silu" 's/act: silu,/act: swish,/'
 mistake "an activation by an unknown function" "swish: no such function" "s/act: silu,/act: swish('silu'),/"
+mistake "growth without a pace" "every: the metadata have no value" \
+	's/^            window: .*/            growth: {by: 1, every: nonesuch}/'
+mistake "... or an amount" "by: is missing" 's/^            window: .*/            growth: {every: 5}/'
 mistake "another schema" "expected schema: 1" 's/^schema: 1/schema: 2/'
 mistake "broken YAML, by its place" "column " 's/^arch: llama/arch: [llama/'
 # each of ten names uses the next one eight times: a thousand million evaluations, if nobody counted
@@ -194,4 +197,21 @@ refused "description: names that multiply" "names are used too many times" --arc
 # a chain is a tree as deep as it is long: the stack is bounded
 mistake "a long chain of operators" "too many operators in a row" \
 	"s/kv_heads: n_kv/kv_heads: $(awk 'BEGIN { for (i = 0; i < 300; i++) printf "1 + "; print 1 }')/"
+
+# one factor for all positions, and the same in the scale of the scores
+make_model $eps=1e-5 $b.kv_a.weight:f32:32x24 $b.kv_b.weight:f32:16x32 $b.out.weight:f32:16x32
+latent()
+{
+	printf '%s\n' 'schema: 1' 'arch: llama' 'classes: {LlamaForCausalLM: {}}' 'graph:' '  ignore: {blk: true}' \
+		'  input: {embed: token_embd}' '  layers: block_count' \
+		'  layer: {attn: {branches: {self: {latent_attention: {q: attn_q, kv_a: kv_a, kv_b: kv_b, out: out,' \
+		"    heads: 2, rank: 16, nope_dim: 8, rope_dim: 8, value_dim: 8, $1}}}}}" \
+		'  output: {norm: {rms: output_norm, eps: 1e-5}, head: token_embd}' >a.yaml
+	gguf-logits -q -m h.gguf --arch-file a.yaml -o "$2" ids
+}
+ok "latent attention" latent "scale: 0.25" plain
+ok "... with queries that grow" latent "scale: 0.25, growth: {by: 1 / log(2), every: 9999, from: 9999}" grown
+ok "... with a larger scale" latent "scale: 0.5" scaled
+same "... is the same" grown scaled
+not_ok "... and not as before" 1 cmp -s grown plain
 done_testing

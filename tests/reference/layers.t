@@ -37,11 +37,16 @@ half of a head turned:s/"i == 2 . 4 . 8"/8/
 pairs side by side:s/"i == 0 . 'half' . 'interleaved'"/half/
 a condition of rope:s/base. 500, when. i != 1/base: 500/
 a condition of a branch's norm:s/when. even}/when: i == 0}/
-a branch whose values are its keys:/keys of/s/4/5/;/alike/,/rope/s/base. 500/base: 400/
+a branch whose values are its keys:/keys of/s/4/5/;/alike/,/k_norm/s/base. 500/base: 400/
 keys of another layer:s/keys_of. i - 1/keys_of: i - 2/
 a limit:/limit/d
 a slope:/alpha/d
 an addend:/up_add/d
+the growth of queries:/growth/d
+rope before norms:s/rope_first. true,//
+a norm of what attention puts out:s/out_norm: {rms: on/out_norm: {layer: on/
+a norm of what a feed-forward's last matrix takes in:s/down_norm: {layer/down_norm: {rms/
+weights before the experts:/weigh_input/d
 a scale of logits:s/, scale. 3//
 a soft cap of logits:s/, softcap. 0.5//
 .

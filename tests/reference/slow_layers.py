@@ -6,7 +6,7 @@ slow_layers.py logits     float32 logits of the ids on standard input
 """
 import array, math, struct, sys
 
-WIDE, WORDS, POSITIONS, HEADS, KV, DIM, INNER = 32, 50, 64, 4, 2, 8, 40
+WIDE, WORDS, POSITIONS, HEADS, KV, DIM, INNER, EXPERTS, SMALL = 32, 50, 64, 4, 2, 8, 40, 4, 24
 LOGITS = 44                     # the last words have none, as those that stand for images
 EPS = array.array("f", [1e-5])[0]
 NORM = {"tok_norm.weight": [WIDE], "tok_norm.bias": [WIDE], "out_norm.weight": [WIDE], "out_norm.bias": [WIDE]}
@@ -28,13 +28,16 @@ def layer(i):
     if i != 3:
         shapes["v.weight"] = [WIDE, KV*values(i)]
     if i in (1, 2):
-        shapes["g.weight"] = [WIDE, mixed]
+        shapes["g.weight"] = [WIDE, mixed if i == 1 else HEADS]
     if i in (1, 3):
         shapes.update({"p_up.weight": [WIDE, 24], "p_down.weight": [24, WIDE]})
-    shapes.update([{"qn.weight": [HEADS*DIM], "kn.weight": [DIM]},
+    shapes.update([{"qn.weight": [HEADS*DIM], "kn.weight": [DIM], "on.weight": [mixed]},
                    {"a_post.weight": [WIDE], "a_post.bias": [WIDE], "p_norm.weight": [WIDE]},
-                   {"sinks": [HEADS], "bq.weight": [WIDE, HEADS*DIM], "bo.weight": [HEADS*DIM//2, WIDE]},
-                   {"a_res.weight": [WIDE]}][i])
+                   {"sinks": [HEADS], "bq.weight": [WIDE, HEADS*DIM], "bo.weight": [HEADS*DIM//2, WIDE],
+                    "on.weight": [DIM//2], "f_inner.weight": [INNER], "f_inner.bias": [INNER],
+                    "router.weight": [WIDE, EXPERTS], "e_gate.weight": [WIDE, SMALL, EXPERTS],
+                    "e_up.weight": [WIDE, SMALL, EXPERTS], "e_down.weight": [SMALL, WIDE, EXPERTS]},
+                   {"a_res.weight": [WIDE], "qn.weight": [DIM], "kn.weight": [DIM], "kn.bias": [DIM]}][i])
     return shapes
 
 
@@ -155,6 +158,11 @@ class Layer:
                 c = [rms(y) for y in c]
             if i != 1:
                 a, b = ([turned(y, at, i == 0, 4 if i == 2 else DIM, 500) for y in z] for z in (a, b))
+            if i == 0:
+                a = [[z*(1 + 0.3*math.log(1 + (at + 1)//4)) for z in y] for y in a]
+            if i == 3:
+                a = [rms(y, self.t("qn.weight")) for y in a]
+                b = [centred(y, self.t("kn.weight"), self.t("kn.bias")) for y in b]
             q.append(a), k.append(b), v.append(c)
         return q, k, v
 
@@ -165,8 +173,14 @@ class Layer:
         sees = [lambda t, p: t - p < 5, lambda t, p: t//7 == p//7, lambda t, p: True, lambda t, p: True][i]
         slopes = [2**(-8*(h + 1)/HEADS) for h in range(HEADS)] if i == 1 else None
         out = attend(q, k, v, 0.7 if i == 2 else DIM**-0.5, sees, 2 if i == 1 else None, slopes, self.t("sinks"))
-        if i in (1, 2):
+        if i == 1:
             out = [[a*sigmoid(b) for a, b in zip(row, self.times("g", x))] for row, x in zip(out, rows)]
+        if i == 2:
+            out = [sum(([a*sigmoid(b) for a in head] for head, b in zip(heads(row, HEADS), self.times("g", x))), [])
+                   for row, x in zip(out, rows)]
+            out = [sum((rms(head, self.t("on.weight")) for head in heads(row, HEADS)), []) for row in out]
+        if i == 0:
+            out = [rms(row, self.t("on.weight")) for row in out]
         return [self.times("o", row) for row in out]
 
     def beside(self, normed, x):
@@ -185,7 +199,21 @@ class Layer:
         if i == 3:
             gate, up = [min(a, 0.3) for a in gate], [min(max(a, -0.3), 0.3) + 1 for a in up]
         act = [lambda a: a*sigmoid(1.7*a), lambda a: max(a, 0)**2, gelu_tanh, lambda a: max(a, 0)][i]
-        return self.times("f_down", [act(a)*b for a, b in zip(gate, up)])
+        inner = [act(a)*b for a, b in zip(gate, up)]
+        if i == 2:
+            inner = centred(inner, self.t("f_inner.weight"), self.t("f_inner.bias"))
+        return self.times("f_down", inner)
+
+    def choose(self, x):
+        x, y = rms(x), [0]*WIDE
+        scores = [sigmoid(a) for a in self.times("router", x)]
+        of = lambda name, m: heads(self.t(name + ".weight"), EXPERTS)[m]
+        for m in sorted(range(EXPERTS), key=lambda m: -scores[m])[:2]:
+            part = [a*scores[m] for a in x]
+            gate, up = ([sum(a*b for a, b in zip(row, part)) for row in of(name, m)] for name in ("e_gate", "e_up"))
+            inner = [a*sigmoid(a)*b for a, b in zip(gate, up)]
+            y = plus(y, [sum(a*b for a, b in zip(row, inner)) for row in of("e_down", m)])
+        return y
 
     def run(self, x, kept):
         i, t = self.i, self.t
@@ -202,7 +230,8 @@ class Layer:
             x = [centred(row, t("a_res.weight")) for row in x]
         if i == 2:
             x = [plus(a, b) for a, b in zip(x, self.borrow(x, kept[1]))]
-        return [plus(row, self.feed(row)) for row in x]
+        x = [plus(row, self.feed(row)) for row in x]
+        return [plus(row, self.choose(row)) for row in x] if i == 2 else x
 
 
 def plus(x, y):

@@ -37,7 +37,8 @@ static const struct tensor tensors[] = { { "token_embd.weight", { WIDE, VOCAB },
 	{ "blk.%d.attn_q.weight", { WIDE, WIDE }, 0 }, { "blk.%d.attn_k.weight", { WIDE, WIDE/2 }, 0 },
 	{ "blk.%d.attn_v.weight", { WIDE, WIDE/2 }, 0 }, { "blk.%d.attn_qkv.weight", { WIDE, 2*WIDE }, 0 },
 	{ "blk.%d.attn_qkv.bias", { 2*WIDE }, 1 }, { "blk.%d.attn_gate.weight", { WIDE, WIDE }, 0 },
-	{ "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 }, { "blk.%d.ffn_gate.weight", { WIDE, 96 }, 0 },
+	{ "blk.%d.head_gate.weight", { WIDE, HEADS }, 0 }, { "blk.%d.attn_output.weight", { WIDE, WIDE }, 0 },
+	{ "blk.%d.ffn_gate.weight", { WIDE, 96 }, 0 },
 	{ "blk.%d.ffn_up.weight", { WIDE, 96 }, 0 }, { "blk.%d.ffn_down.weight", { 96, WIDE }, 0 },
 	{ "blk.%d.attn_q_a.weight", { WIDE, 32 }, 0 }, { "blk.%d.attn_q_a_norm.weight", { 32 }, 1 },
 	{ "blk.%d.attn_q_b.weight", { 32, 4*48 }, 0 }, { "blk.%d.attn_kv_a.weight", { WIDE, 48 }, 0 },
@@ -103,6 +104,19 @@ static void of_the_keys_of_another_layer(void **state)
 	(void)state;
 	wanted_are_those_of_all(DESCRIBED(SERIAL(SEPARATE ", keys_of: 'i == 1 ? 0 : -1'")), GGU_TYPE_Q8_0);
 }
+static void of_queries_that_grow(void **state)
+{
+	(void)state;
+	wanted_are_those_of_all(DESCRIBED(SERIAL(SEPARATE ", growth: {by: 0.5, every: 7, from: 1}, gate: head_gate, "
+		"rope_first: true, q_norm: {rms: [], eps: eps}, out_norm: {rms: [], eps: eps}")), GGU_TYPE_Q8_0);
+}
+static void of_experts_whose_inputs_are_weighed(void **state)
+{
+	(void)state;
+	wanted_are_those_of_all(DESCRIBED(ATTENTION(SEPARATE) ", ffn: {" NORM ", branches: {some: {experts: {"
+		"router: ffn_gate_inp, kind: sigmoid, count: 4, used: 2, weigh_input: true, each: {"
+		"gate: ffn_gate_exps, up: ffn_up_exps, down: ffn_down_exps, act: silu}}}}}"), GGU_TYPE_Q8_0);
+}
 static void of_branches_side_by_side(void **state)
 {
 	(void)state;
@@ -122,8 +136,8 @@ static void of_branches_of_which_two_mix(void **state)
 static void of_latent_attention(void **state)
 {
 	(void)state;
-	wanted_are_those_of_all(DESCRIBED("attn: {" NORM ", branches: {self: {latent_attention: {" Q_A LATENT "}}}}"),
-		GGU_TYPE_F32);
+	wanted_are_those_of_all(DESCRIBED("attn: {" NORM ", branches: {self: {latent_attention: {" Q_A LATENT
+		", growth: {by: 0.5, every: 7}}}}}"), GGU_TYPE_F32);
 	wanted_are_those_of_all(DESCRIBED("attn: {" NORM ", branches: {self: {latent_attention: {" Q_A LATENT
 		"}}}}, ffn: {" NORM ", branches: {mlp: " FFN "}}}"), GGU_TYPE_Q8_0);
 }
@@ -220,6 +234,8 @@ int main(void)
 		cmocka_unit_test(of_one_matrix),
 		cmocka_unit_test(of_values_that_are_keys),
 		cmocka_unit_test(of_the_keys_of_another_layer),
+		cmocka_unit_test(of_queries_that_grow),
+		cmocka_unit_test(of_experts_whose_inputs_are_weighed),
 		cmocka_unit_test(of_branches_side_by_side),
 		cmocka_unit_test(of_branches_of_which_two_mix),
 		cmocka_unit_test(of_latent_attention),
