@@ -175,6 +175,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	struct attention *a = params;
 	TRY(build_heads(b, at, "attention", a->n_head, &a->n_kv, &a->head_dim, &a->value_dim));
 	if (a->window && a->chunk) return build_fail(b, at, "attention", "expected window or chunk, not both");
+	if (a->chunk && b->g->whole) return build_fail(b, at, "chunk", "expected mask: causal");
 	TRY(weights(b, at, a));
 	TRY(build_rope_width(b, at, &a->rope_of, a->head_dim, &a->rope));
 	if (!(a->scale > 0)) a->scale = 1/sqrt((double)a->head_dim);

@@ -55,6 +55,8 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	if (r->n_experts%r->n_groups || r->n_groups_used > r->n_groups
 		|| r->n_groups_used*(r->n_experts/r->n_groups) < r->n_used)
 		return build_fail(b, at, "groups", "do not divide the experts, or leave too few of them");
+	if (r->kind == ROUTE_SPARSEMIXER && (o->choice_bias.v || r->n_groups > 1))
+		return build_fail(b, at, "kind", "sparsemixer has neither groups nor a bias");
 	if (r->group_best > r->n_experts/r->n_groups) r->group_best = r->n_experts/r->n_groups;
 	if (!o->each.down.name) return build_fail(b, at, "each", "is missing");
 	TRY(build_shape(b, &o->router, e, r->n_experts, 1));

@@ -184,6 +184,8 @@ mistake "no steps" "layer: expected steps by name" \
 	/^    n_ff_exp: n_ff$/d;/^    n_kv: /d'
 mistake "an unknown activation" "act: expected silu" 's/act: silu,/act: swish,/'
 mistake "an activation by an unknown function" "swish: no such function" "s/act: silu,/act: swish('silu'),/"
+mistake "chunks of a whole sequence" "chunk: expected mask: causal (./a.yaml, line " \
+	's/^  layer:/  mask: none\n&/;s/^            window: .*/            chunk: 3/'
 mistake "growth without a pace" "every: the metadata have no value" \
 	's/^            window: .*/            growth: {by: 1, every: nonesuch}/'
 mistake "... or an amount" "by: is missing" 's/^            window: .*/            growth: {every: 5}/'

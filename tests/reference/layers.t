@@ -50,4 +50,7 @@ weights before the experts:/weigh_input/d
 a scale of logits:s/, scale. 3//
 a soft cap of logits:s/, softcap. 0.5//
 .
+sed 's/kind: sigmoid/kind: sparsemixer/; s/weigh_input: true/groups: 2/' "$yaml" >a.yaml
+not_ok "a router of another kind with groups" 2 logits a.yaml
+is "... is refused" "$(grep -c 'kind: sparsemixer has neither groups nor a bias (./a.yaml, line ' "$TMP/.out")" 1
 done_testing
