@@ -49,6 +49,8 @@ static const struct shape { const char *name, *split[MAX_SPLITS]; unsigned flags
 	{ "falcon3", { LLAMA3 }, IGNORE_MERGES | BOS },
 	{ "pixtral", { LLAMA3 }, IGNORE_MERGES | BOS },
 	{ "midm-2.0", { LLAMA3 }, IGNORE_MERGES | BOS },
+	{ "lfm2", { LLAMA3 }, IGNORE_MERGES | BOS },
+	{ "jina-v5-nano", { LLAMA3 }, IGNORE_MERGES | BOS },
 	{ "chatglm-bpe", { LLAMA3 } },
 	{ "glm4", { LLAMA3 } },
 	{ "qwen2", { QWEN2 }, NFC },
@@ -57,6 +59,8 @@ static const struct shape { const char *name, *split[MAX_SPLITS]; unsigned flags
 	{ "deepseek-r1-qwen", { QWEN2 }, NFC },
 	{ "hunyuan", { QWEN2 } },
 	{ "megrez", { QWEN2 } },
+	{ "solar-open", { QWEN2 } },
+	{ "grok-2", { QWEN2 } },
 	{ "kormo", { QWEN2 } },
 	{ "f2llmv2", { QWEN2 }, NFC },
 	{ "seed-coder", {
@@ -79,13 +83,22 @@ static const struct shape { const char *name, *split[MAX_SPLITS]; unsigned flags
 	{ "trillion", { GPT2 } },
 	{ "granite-docling", { GPT2 } },
 	{ "roberta-bpe", { GPT2 } },
+	{ "jina-v1-en", { GPT2 } },
+	{ "jina-v2-code", { GPT2 } },
+	{ "jina-v2-de", { GPT2 } },
+	{ "jina-v2-es", { GPT2 } },
+	{ "exaone4", { GPT2 } },
 	{ "gpt-neox", { GPT2 }, NFC },
 	{ "modern-bert", { GPT2 }, NFC },
 	{ "default", { GPT2 } },
 	{ "tekken", { TEKKEN }, IGNORE_MERGES | BOS },
 	{ "gpt-4o", { O200K } },
 	{ "kanana2", { O200K } },
+	{ "llama4", { O200K } },
+	{ "minimax-m2", { O200K } },
+	{ "talkie", { O200K } },
 	{ "tiny_aya", { "\\d{1,3}(?=(?:\\d{3})*\\b)", O200K } },
+	{ "cohere2moe", { "\\d{1,3}(?=(?:\\d{3})*\\b)", O200K } },
 	{ "youtu", {
 		"[\xea\xb0\x80-\xed\x9e\xa3\xe3\x84\xb1-\xe3\x86\x8e]+|"
 			"[\xef\xbc\x81\xe2\x80\xa6\xe2\x80\x9c\xe2\x80\x9d\xe2\x80\x98\xe2\x80\x99\xe2\x80\x94"
@@ -146,6 +159,7 @@ static const struct shape { const char *name, *split[MAX_SPLITS]; unsigned flags
 	} },
 	{ "deepseek-v3", { DEEPSEEK3 } },
 	{ "joyai-llm", { DEEPSEEK3 } },
+	{ "hunyuan-dense", { DEEPSEEK3 } },
 };
 enum { N_SHAPES = sizeof shapes/sizeof *shapes };
 

@@ -541,6 +541,48 @@ static void letters_of_deepseek_llm(void **state)
 	vocab_free(v);
 }
 
+/* The trees of a GGUF file that has only tokenizer.ggml.pre, and whether BOS is added. */
+static char *trees_of(const char *pre, bool *bos)
+{
+	const struct ggu_str token = { "a", 1 };
+	struct ggu_meta *m = ggu_meta_new();
+	struct ggu_str trees;
+	struct vocab *v;
+	char *copy;
+	set_text(m, "tokenizer.ggml.model", "gpt2");
+	set_text(m, "tokenizer.ggml.pre", pre);
+	ggu_meta_set_strs(m, "tokenizer.ggml.tokens", &token, 1);
+	ggu_meta_set_strs(m, "tokenizer.ggml.merges", NULL, 0);
+	if (vocab_from_meta(&v, m, NULL)) fail_msg("%s is refused", pre);
+	ggu_meta_free(m);
+	m = ggu_meta_new();
+	assert_int_equal(vocab_to_meta(v, m, NULL), GGU_OK);
+	assert_true(ggu_meta_str(m, "gguf-utils.tokenizer", &trees));
+	copy = strndup(trees.p, trees.n);
+	*bos = vocab_add_bos(v);
+	vocab_free(v);
+	ggu_meta_free(m);
+	return copy;
+}
+/* Names that llama.cpp takes for the same */
+static void names_of_one_pre_tokenizer(void **state)
+{
+	static const char *const same[][2] = { { "lfm2", "llama-bpe" }, { "jina-v5-nano", "llama3" },
+		{ "solar-open", "hunyuan" }, { "grok-2", "hunyuan" }, { "exaone4", "gpt-2" },
+		{ "jina-v2-de", "gpt-2" }, { "jina-v2-es", "gpt-2" }, { "jina-v1-en", "roberta-bpe" },
+		{ "jina-v2-code", "roberta-bpe" }, { "llama4", "gpt-4o" }, { "minimax-m2", "gpt-4o" },
+		{ "talkie", "gpt-4o" }, { "cohere2moe", "tiny_aya" }, { "hunyuan-dense", "deepseek-v3" } };
+	(void)state;
+	for (size_t i = 0; i < sizeof same/sizeof *same; i++) {
+		bool bos[2];
+		char *a = trees_of(same[i][0], bos), *b = trees_of(same[i][1], bos + 1);
+		assert_string_equal(a, b);
+		assert_int_equal(bos[0], bos[1]);
+		free(a);
+		free(b);
+	}
+}
+
 /* Where its types are all that a GGUF file says of its tokens, the unknown token's text is that token, as in llama.cpp.
  * Without special tokens it is characters, which the vocabulary lacks, and these become one. */
 static void unknown_token_by_its_text(void **state)
@@ -591,7 +633,8 @@ int main(void)
 			cmocka_unit_test(neighbours_of_what_is_no_token_merge),
 		cmocka_unit_test(ends_are_known_by_name),
 		cmocka_unit_test(unused_tokens_fall_apart),
-		cmocka_unit_test(letters_of_deepseek_llm), cmocka_unit_test(unknown_token_by_its_text),
+		cmocka_unit_test(letters_of_deepseek_llm), cmocka_unit_test(names_of_one_pre_tokenizer),
+		cmocka_unit_test(unknown_token_by_its_text),
 		cmocka_unit_test(words_and_brackets_look_special),
 	};
 	int bad;
