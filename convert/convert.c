@@ -289,30 +289,34 @@ static enum ggu_status check_shapes(const struct convert *c, struct ggu_error *e
 	return file_fail(err, s, "", GGU_NO_OFFSET, wrong.where, "%s", wrong.what);
 }
 
-/* `vocab`: facts of the architecture that the folder's files do not state. *v is null if there is none. */
-static enum ggu_status vocab_fact(struct config *c, const char *key, enum expr_kind kind, struct expr_value *v,
+/* `vocab`: facts of the architecture that the folder's files do not state. kinds: 1 << EXPR_INT and the like, of which
+ * *v is one, or it is null if there is none. */
+static enum ggu_status vocab_fact(struct config *c, const char *key, unsigned kinds, struct expr_value *v,
 	struct ggu_error *err)
 {
 	const struct yaml_node *e = yaml_get(yaml_get(c->arch->convert, "vocab"), key);
 	enum ggu_status s = e ? config_eval(c, e, v, err) : GGU_OK;
 	if (!e) v->kind = EXPR_NULL;
-	return s || v->kind == EXPR_NULL || v->kind == kind ? s : config_fail(c, e, err,
+	return s || v->kind == EXPR_NULL || kinds >> v->kind & 1 ? s : config_fail(c, e, err,
 		"%s: has a value of the wrong kind", key);
 }
 
 static enum ggu_status vocab_facts(struct config *c, struct vocab_hints *h, struct ggu_error *err)
 {
 	struct expr_value v;
-	enum ggu_status s = vocab_fact(c, "pre", EXPR_STR, &v, err);
+	enum ggu_status s = vocab_fact(c, "pre", 1u << EXPR_STR, &v, err);
 	if (!s && v.kind) h->pre = v.u.s.p;
-	if (!s) s = vocab_fact(c, "add_space_prefix", EXPR_BOOL, &v, err);
+	if (!s) s = vocab_fact(c, "add_space_prefix", 1u << EXPR_BOOL, &v, err);
 	if (!s && v.kind) h->add_space_prefix = v.u.b ? 1 : -1;
-	if (!s) s = vocab_fact(c, "config_prefix", EXPR_BOOL, &v, err);
+	if (!s) s = vocab_fact(c, "config_prefix", 1u << EXPR_BOOL, &v, err);
 	if (!s && v.kind) h->config_prefix = v.u.b;
-	if (!s) s = vocab_fact(c, "add_bos", EXPR_BOOL, &v, err);
+	if (!s) s = vocab_fact(c, "add_bos", 1u << EXPR_BOOL, &v, err);
 	if (!s && v.kind) h->add_bos = v.u.b ? 1 : -1;
-	if (!s) s = vocab_fact(c, "eot", EXPR_INT, &v, err);
-	if (!s && v.kind) h->eot = v.u.i;
+	for (int i = 0; i < VOCAB_N_SPECIAL && !s; i++) {
+		s = vocab_fact(c, vocab_special_names[i].name, 1u << EXPR_INT | 1u << EXPR_STR, &v, err);
+		if (v.kind == EXPR_INT) h->special[i].id = v.u.i;
+		if (v.kind == EXPR_STR) h->special[i].text = v.u.s.p;
+	}
 	return s;
 }
 
@@ -422,7 +426,7 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	}
 	if (!s) s = choose_types(c, o->type, &file_type, err);
 	if (!s && !(c->meta = ggu_meta_new())) s = ggu_no_memory(err);
-	if (!s) s = vocab_fact(&c->config, "kind", EXPR_STR, &kind, err);
+	if (!s) s = vocab_fact(&c->config, "kind", 1u << EXPR_STR, &kind, err);
 	if (!s) s = general_to_meta(c->meta, dir, &c->config, o->name, kind.kind ? kind.u.s.p : NULL,
 		n_weights(&c->plan), &card, err);
 	if (!s && card.code && o->warn) {

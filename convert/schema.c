@@ -125,7 +125,8 @@ static enum ggu_status copy(const struct walk *w, const struct yaml_node *key, c
 static enum ggu_status vocab(const struct walk *w, const struct yaml_node *key, const struct yaml_node *at)
 {
 	(void)key;
-	return at->kind == YAML_MAPPING ? only(w, at, "pre add_space_prefix config_prefix add_bos eot kind") :
+	return at->kind == YAML_MAPPING ?
+		only(w, at, "pre add_space_prefix config_prefix add_bos kind bos eos unk sep pad mask eot eom") :
 		config_fail(w->c, at, w->err, "expected a mapping");
 }
 

@@ -21,9 +21,10 @@
  *                                                   says that this one is harmless
  *   vocab         {KEY: EXPR}                       what the folder does not say: pre (tokenizer.ggml.pre, if several
  *                                                   names are possible), add_space_prefix, config_prefix (whether that
- *                                                   of tokenizer_config.json counts), add_bos, eot, kind (what a
- *                                                   model without a name is called, by which llama.cpp may know the
- *                                                   vocabulary; if null, after the architecture) */
+ *                                                   of tokenizer_config.json counts), add_bos, kind (what a model
+ *                                                   without a name is called, by which llama.cpp may know the
+ *                                                   vocabulary; if null, after the architecture), and special tokens,
+ *                                                   by their id or text: bos eos unk sep pad mask eot eom */
 #ifndef CONVERT_SCHEMA_H
 #define CONVERT_SCHEMA_H
 #include "config.h"

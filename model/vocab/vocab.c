@@ -193,6 +193,15 @@ static bool json_is_llama(const json_t *t)
 	return vocab_json_true(m, "byte_fallback") && decoder && !strcmp(decoder, "Sequence");
 }
 
+/* -1: there is no such token */
+static int64_t id_of(const struct vocab *v, const char *text)
+{
+	const size_t n = strlen(text);
+	for (size_t i = 0; i < v->n; i++)
+		if (v->tokens[i].n == n && !memcmp(v->tokens[i].p, text, n)) return (int64_t)i;
+	return -1;
+}
+
 /* Applies what the caller knows of the architecture. */
 static void apply_hints(struct vocab *v, const struct vocab_files *f)
 {
@@ -202,7 +211,11 @@ static void apply_hints(struct vocab *v, const struct vocab_files *f)
 	if (h->add_space_prefix) v->add_space_prefix = h->add_space_prefix > 0;
 	if (h->config_prefix && json_is_boolean(prefix)) v->add_space_prefix = json_is_true(prefix);
 	if (h->add_bos) vocab_set_add(v, VOCAB_BOS, h->add_bos > 0);
-	if (h->eot > 0) vocab_set_special(v, VOCAB_EOT, h->eot);
+	for (int i = 0; i < VOCAB_N_SPECIAL; i++) {
+		const char *text = h->special[i].text;
+		int64_t id = text ? id_of(v, text) : h->special[i].id;
+		if (text || id > 0) vocab_set_special(v, (enum vocab_special)i, id);
+	}
 }
 
 /* Records that a SentencePiece vocabulary puts no blank in front of a text, since readers take one for granted.

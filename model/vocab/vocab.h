@@ -10,6 +10,11 @@
 enum vocab_token_type {         /* tokenizer.ggml.token_type */
 	VOCAB_NORMAL = 1, VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_USER_DEFINED, VOCAB_UNUSED, VOCAB_BYTE
 };
+enum vocab_special {            /* rows of vocab_special_names */
+	VOCAB_BOS, VOCAB_EOS, VOCAB_UNK, VOCAB_SEP, VOCAB_PAD, VOCAB_MASK, VOCAB_EOT, VOCAB_EOM, VOCAB_N_SPECIAL
+};
+struct vocab_special_name { const char *name, *key; };  /* "sep", "tokenizer.ggml.seperator_token_id" */
+extern const struct vocab_special_name vocab_special_names[VOCAB_N_SPECIAL];
 struct vocab;
 /* What the folder's own files do not say about the tokenizer; 0 and NULL: nothing more. */
 struct vocab_hints {
@@ -18,7 +23,8 @@ struct vocab_hints {
 	const char *pre;                        /* tokenizer.ggml.pre, if several names are possible */
 	int add_space_prefix, add_bos;          /* 1: yes, -1: no */
 	bool config_prefix;                     /* add_prefix_space of tokenizer_config.json is add_space_prefix */
-	int64_t eot;
+	/* special tokens that the files leave open: by text, which need not be there, or by id */
+	struct { int64_t id; const char *text; } special[VOCAB_N_SPECIAL];
 };
 /* Reads the folder's tokenizer.json, tokenizer.model or spiece.model, vocab.json with merges.txt, vocab.txt,
  * tokenizer_config.json, added_tokens.json, chat_template.jinja and .json, additional_chat_templates/, and the ids of

@@ -27,12 +27,6 @@
 /* A folder's files name ids, not bytes, so a limit has to be set: 16 times the largest vocabulary known. */
 enum { VOCAB_MOST = 1 << 22 };
 
-enum vocab_special {            /* rows of vocab_special_names */
-	VOCAB_BOS, VOCAB_EOS, VOCAB_UNK, VOCAB_SEP, VOCAB_PAD, VOCAB_MASK, VOCAB_EOT, VOCAB_EOM, VOCAB_N_SPECIAL
-};
-struct vocab_special_name { const char *name, *key; };  /* "sep", "tokenizer.ggml.seperator_token_id" */
-extern const struct vocab_special_name vocab_special_names[VOCAB_N_SPECIAL];
-
 struct vocab_template { char *name; char *text; };      /* name NULL: the default one; else fit for a key */
 
 struct vocab {

@@ -148,6 +148,23 @@ gguf-convert -q --arch-file a.yaml -o m.gguf m
 is "... is one" "$(gguf-info --json --metadata m.gguf | jq -c '.metadata["llama.some"]')" \
 	"$(jq -c '[.hidden_size, 7]' m/config.json)"
 
+# ---- special tokens ----
+# tokens EOT: of a description that names tokens by text and id; the files name the first, and nothing has the last
+tokens()
+{
+	printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' \
+		"convert: {vocab: {bos: 9, eot: $1, eom: 5, sep: \"'no such token'\"}}" >a.yaml
+}
+tokens "\"'<0x0A>'\""
+ok "special tokens of a description" gguf-convert -q --arch-file a.yaml -o m.gguf m
+is "... by text and id, where the files name none" "$(gguf-info --json m.gguf | jq -c '.metadata |
+	[."tokenizer.ggml.bos_token_id", ."tokenizer.ggml.eot_token_id", ."tokenizer.ggml.eom_token_id",
+	."tokenizer.ggml.seperator_token_id"]')" "[1,13,5,null]"
+tokens 1.5
+says "a token that is neither" 2 "eot: has a value of the wrong kind" --arch-file a.yaml
+sed 's/{vocab: .*/{vocab: {eoq: 1}}/' a.yaml >b.yaml
+says "a token of no kind" 2 "eoq: unknown key" --arch-file b.yaml
+
 # ---- a part of several ----
 for part in text_config language_config llm_config; do
 	config "{architectures: [\"SeeingModel\"], vision_config: {depth: 3}, image_token_id: 5, $part: .}"

@@ -47,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ggu_meta *m = ggu_meta_new();
 	struct ggu_error err = { 0 };
 	const struct vocab_hints hints = { .n_vocab = size % 2 ? -1 : 32, .pre = size % 3 ? "olmo" : NULL,
-		.config_prefix = size % 3, .eot = (int64_t)(size % 40) };
+		.config_prefix = size % 3, .special = { [VOCAB_EOT] = { .id = (int64_t)(size % 40) },
+			[VOCAB_EOM] = { .text = size % 5 ? "</s>" : NULL } } };
 
 	if (vocab_from_dir(&v, folder_of(data, size), &hints, &err) != GGU_OK) {
 		must(err.code != GGU_OK && *err.what, "refused without a reason");
