@@ -74,7 +74,8 @@ static enum ggu_status derived(struct config *c, const struct yaml_node *e, cons
 		s = expr_text(e->text, &c->scope, c->arena, v, &inner);
 		c->within = outer;
 		c->depth--;
-	} else s = ggu_fail(&inner, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "the names in it refer to each other endlessly");
+	} else s = ggu_fail(&inner, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "the names in it refer to each other endlessly "
+		"(null: the key itself)");
 	/* report the innermost */
 	if (s && !c->cause[0]) snprintf(c->cause, sizeof c->cause, "%.63s: %s", name, reason(&inner, s));
 	return s;

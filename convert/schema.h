@@ -2,7 +2,8 @@
  * schema.h - what the `convert` part of a description may contain. Any other key, a value of the wrong kind and an
  * expression that cannot be parsed are errors with line and column, whether or not this checkpoint uses them.
  *
- *   names         {NAME: EXPR}                      shorthands
+ *   names         {NAME: EXPR}                      shorthands; in its own expression, and if it is null, a name is the
+ *                                                   key of config.json
  *   check         {KEY: [EXPR, MESSAGE]}            conditions on config.json; KEY is what the message is about
  *   check_layer   {KEY: [EXPR, MESSAGE]}            the same for each layer i
  *   layers experts   EXPR                           what {i} and {x} run over
