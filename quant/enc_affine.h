@@ -361,6 +361,32 @@ static __attribute__((noinline)) void a_plain(const struct affine *a, int walks,
 		a_better(a, t, per, true, v, &w);
 	}
 }
+/* What codes with scale s and min m lose at most, beside what zeros would lose too: rounding loses up to w s s/4, and
+ * weights out of range lose less than zeros would, if zero is in range. */
+static inline rf a_most(const struct affine *a, const struct moments *z, rf s, rf m)
+{
+	rm without_zero = m_or(r_lt(m, r_dup(0)), r_lt(s*a->nmax, m));
+	return r_if(without_zero, r_dup(INFINITY), z->w*s*s*0.25f);
+}
+/* If zeros would lose less of a super-block, as they may beside a weight that counts for nearly everything, makes zeros
+ * of the sub-blocks of which they lose less. */
+static inline void a_zeros(const struct affine *a, const struct tile *t, int per, const struct moments *z,
+	struct a_lanes *v)
+{
+	_Alignas(64) float all[LANES], err[LANES];
+	bool some = false;
+	for (int o = 0; o < LANES; o += REG) {
+		rf s = r_floats(v->d + o)*r_floats(v->ls + o), m = r_floats(v->dm + o)*r_floats(v->lm + o);
+		r_put(all + o, z[o/REG].xx); r_put(err + o, a_most(a, &z[o/REG], s, m));
+	}
+	for (int g = 0; g < LANES; g += per) some |= lane_sum(all + g, per) < lane_sum(err + g, per);
+	if (!some) return;
+	a_left(a, t, v, err);
+	for (int g = 0; g < LANES; g += per) {
+		if (!(lane_sum(all + g, per) < lane_sum(err + g, per))) continue;
+		for (int l = g; l < g + per; l++) if (all[l] < err[l]) v->ls[l] = v->lm[l] = 0;
+	}
+}
 /* Searches once more, with steps, the super-blocks that are plain or whose weights have few mantissas: enc_step.h */
 static void a_steps(const struct affine *a, int walks, bool plain, const struct tile *t, int per,
 	const struct moments *z, const float *side, struct a_lanes *v);
@@ -385,6 +411,7 @@ static inline void affine_tile(const struct affine *a, const struct affine_effor
 	for (int g = 0; g < LANES; g += per) plain |= a_is_plain(&v, g, per);
 	if (plain) a_plain(a, efforts[row].walks, t, per, z, side, &v);
 	a_steps(a, efforts[row].walks, plain, t, per, z, side, &v);
+	a_zeros(a, t, per, z, &v);
 	for (int o = 0; o < LANES; o += REG) {
 		rf inv = r_inverse(r_floats(v.d + o)*r_floats(v.ls + o)), min = r_floats(v.dm + o)*r_floats(v.lm + o);
 		for (int e = 0; e < a->n; e++) put_codes(&t->q[e][o], a_code(a, r_floats(&t->x[e][o]), inv, min));

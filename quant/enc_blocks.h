@@ -107,6 +107,19 @@ static inline void a_coarse(const struct affine *a, const struct tile *t, int o,
 	}
 }
 
+/* Makes b zero where zeros lose less: beside a weight that counts for nearly everything, or where f16 is too small. A
+ * min at the end of f16 may leave weights out of range, so that a_most does not hold. */
+static inline void a_no_worse(const struct affine *a, const struct tile *t, int o, const struct moments *z,
+	struct lane_fit *b)
+{
+	rf err, end = 65504/r_floats(t->scale + o);
+	rm none = m_or(r_lt(z->xx, a_most(a, z, b->s, b->m)), r_lt(end*0.999f, r_abs(b->m)));
+	if (!m_bits(none)) return;
+	a_errors(a, t, o, r_max(b->s, r_dup(1e-9f)), 1, &b->m, &err);
+	none = m_and(none, r_lt(z->xx, err));
+	b->s = r_if(none, r_dup(0), b->s); b->m = r_if(none, r_dup(0), b->m);
+}
+
 /* Fits blocks whose scale is an f16 of their own: weight = d*v. */
 static inline void levels_blocks(const struct levels *a, const struct levels_effort *effort, struct tile *t,
 	struct fitted *f)
@@ -151,6 +164,7 @@ static inline void affine_blocks(const struct affine *a, const struct affine_eff
 			rm few = step_few(t, o, a->nmax > 15 ? 20 : 16);
 			if (m_bits(few)) step_blocks(t, o, a->n, &c, few, &kept.s, &kept.m);
 		}
+		a_no_worse(a, t, o, &z, &kept);
 		r_put(s + o, kept.s); r_put(m + o, kept.m);
 	}
 	for (int l = 0; l < LANES; l++) { f->d[l] = s[l]*t->scale[l]; f->m[l] = -m[l]*t->scale[l]; }

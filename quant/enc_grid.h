@@ -368,7 +368,7 @@ static inline void grid_start(const struct grid *a, const struct grid_effort *f,
 static inline void grid_tile(const struct grid *a, const struct grid_effort *f, grid_tries *try, float lift,
 	struct tile *t, int per, struct fitted *out)
 {
-	_Alignas(64) float s[LANES], cs[LANES];
+	_Alignas(64) float s[LANES], cs[LANES], squares[LANES];
 	float best[LANES];
 	uint8_t sign[32][LANES];
 	struct grid_lanes v;
@@ -406,9 +406,10 @@ static inline void grid_tile(const struct grid *a, const struct grid_effort *f, 
 			for (int e = 0; e < a->n; e++) memcpy(&t->q[e][g], &v.q[e][g], (size_t)per);
 		}
 	}
+	tile_squares(t, a->n, squares);
 	for (int g = 0; g < LANES; g += per) {
 		if (best[g/per] > 0) out->d[g/per] = 0;         /* the smallest f16 is too large */
-		out->lift[g/per] = tile_lift(t, a->n, g, per, -best[g/per], lift);
+		out->lift[g/per] = tile_lift(squares + g, per, -best[g/per], lift);
 		out->d[g/per] *= out->lift[g/per];
 	}
 	if (a->even) grid_victims(a, t, sign);

@@ -271,7 +271,7 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 {
 	struct lv_found b = { 0 };
 	struct lv_first first, again;
-	float s[LANES];
+	_Alignas(64) float s[LANES], squares[LANES];
 	for (int g = 0; g < LANES; g += per) b.err[g/per] = INFINITY;
 	if (lv_search(a, a->start, effort, t, per, &first, &b) && !a->uneven) {
 		const float start[2] = { a->hi, a->hi };
@@ -284,9 +284,10 @@ static inline void levels_tile(const struct levels *a, const struct levels_effor
 		s[j] = b.d[j/per]*b.ls[j];
 	}
 	lv_codes(a, t, s);
+	if (lift > 0) tile_squares(t, a->n, squares);
 	for (int g = 0; g < LANES; g += per) {
 		f->d[g/per] = b.d[g/per]*t->scale[g/per];
-		if (lift > 0) f->lift[g/per] = tile_lift(t, a->n, g, per, b.explained[g/per], lift);
+		if (lift > 0) f->lift[g/per] = tile_lift(squares + g, per, b.explained[g/per], lift);
 		if (lift > 0) f->d[g/per] *= f->lift[g/per];
 	}
 }
@@ -304,12 +305,41 @@ static inline void levels_again(const struct levels *a, const struct levels_effo
 	}
 }
 
+/* If the starts explain next to nothing of the unit at lane g, the weight that counts most is so far below the largest
+ * that they make it zero. This maps it to level 1, and changes *s and *gain if that explains more. */
+static __attribute__((noinline)) void lv_chief(const struct levels *a, const struct tile *t, int g, int per, float *s,
+	float *gain)
+{
+	float chief = 1, most = 0, A = 0, P = 0;
+	for (int e = 0; e < a->n; e++)
+		for (int l = g; l < g + per; l++) {
+			const float x = t->x[e][l], c = t->w[e][l]*x*x;
+			if (c > most) { most = c; chief = x; }
+		}
+	for (int e = 0; e < a->n; e++)
+		for (int l = g; l < g + per; l++) {
+			const float x = t->x[e][l], v = roundi(clampf(x/chief, a->lo, a->hi));
+			A += t->w[e][l]*v*v; P += t->w[e][l]*v*x;
+		}
+	if (A > 0 && P*P/A > *gain) { *s = P/A; *gain = P*P/A; }
+}
+/* Do the tile's codes with scale s lose more of a unit than zeros would? */
+static __attribute__((noinline)) bool lv_harms(const struct levels *a, const struct tile *t, int g, int per, float s)
+{
+	float more = 0;
+	for (int e = 0; e < a->n; e++)
+		for (int l = g; l < g + per; l++) {
+			const float v = s*((float)t->q[e][l] + a->lo);
+			more += t->w[e][l]*v*(v - 2*t->x[e][l]);
+		}
+	return more > 0;
+}
 /* Fits units of `per` lanes that have one scale, an f16: the steps of lv_start, with each sum taken over the lanes of a
  * unit in order. */
 static inline void levels_units(const struct levels *a, const struct levels_effort *effort, float lift, struct tile *t,
 	int per, struct fitted *f)
 {
-	_Alignas(64) float inv[LANES], top[LANES], q2[LANES], qx[LANES], s[LANES];
+	_Alignas(64) float inv[LANES], top[LANES], q2[LANES], qx[LANES], s[LANES], squares[LANES];
 	float gain[LANES], half[2][LANES], half_gain[2][LANES];
 	for (int o = 0; o < LANES; o += REG) {
 		rf m = r_dup(0);
@@ -340,10 +370,15 @@ static inline void levels_units(const struct levels *a, const struct levels_effo
 			if (r*P > gain[g]) { gain[g] = r*P; s[g] = r; }
 		}
 	}
-	for (int l = 0; l < LANES; l++) {
-		s[l] = l%per ? s[l - 1] : f16_unit(s[l], t->scale[l/per]);
-		if (l%per == 0) f->d[l/per] = s[l]*t->scale[l/per]*tile_lift(t, a->n, l, per, gain[l], lift);
-	}
+	tile_squares(t, a->n, squares);
+	for (int g = 0; g < LANES; g += per)
+		if (gain[g] < 0.1f*lane_sum(squares + g, per)) lv_chief(a, t, g, per, &s[g], &gain[g]);
+	for (int l = 0; l < LANES; l++) s[l] = l%per ? s[l - 1] : f16_unit(s[l], t->scale[l/per]);
 	lv_codes(a, t, s);
+	for (int g = 0; g < LANES; g += per) {
+		const float much = tile_lift(squares + g, per, gain[g], lift);
+		const bool harms = gain[g] < 0.5f*lane_sum(squares + g, per) && lv_harms(a, t, g, per, s[g]*much);
+		f->d[g/per] = s[g]*t->scale[g/per]*(harms ? 1 : much);
+	}
 }
 #endif

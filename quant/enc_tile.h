@@ -305,20 +305,22 @@ static inline void tile_prior(struct tile *t, int n, int per, float prior)
 				r_floats(&t->given[e][o])*(1 + r_abs(r_floats(&t->x[e][o]))*r_floats(k + o)));
 }
 
-/* The factor of a unit's scale after the search, where its least-squares solution explains so much of the sum of w x x.
- * Least squares makes weights of few bits too small, by the part of the square that is its error; at two bits and less
- * that harms a model more than a slightly larger error. lift: how much of it is given back, up to three tenths: if a
- * code book fails completely (one huge weight), nothing is worth lifting. */
-static inline float tile_lift(const struct tile *t, int n, int first, int per, float explained, float lift)
+/* The sum of w x x in each lane */
+static inline void tile_squares(const struct tile *t, int n, float *squares)
 {
-	_Alignas(64) float k[LANES];
-	float xx = 0;
 	for (int o = 0; o < LANES; o += REG) {
 		rf s = r_dup(0);
 		for (int e = 0; e < n; e++) { rf x = r_floats(&t->x[e][o]); s += r_floats(&t->w[e][o])*x*x; }
-		r_put(k + o, s);
+		r_put(squares + o, s);
 	}
-	for (int l = first; l < first + per; l++) xx += k[l];
+}
+/* The factor of a unit's scale after the search, where its least-squares solution explains so much of the sum of w x x.
+ * Least squares makes weights of few bits too small, by the part of the square that is its error; at two bits and less
+ * that harms a model more than a slightly larger error. lift: how much of it is given back, up to three tenths: if a
+ * code book fails completely (one huge weight), nothing is worth lifting. squares: of the unit's lanes */
+static inline float tile_lift(const float *squares, int per, float explained, float lift)
+{
+	const float xx = lane_sum(squares, per);
 	return xx > 0 && explained > 0 ? 1 + lift*clampf((xx - explained)/xx, 0, 0.3f) : 1;
 }
 
