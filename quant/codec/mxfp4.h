@@ -29,31 +29,36 @@ static inline bytes fp4_code(const uint8_t *index)
 }
 static const struct levels levels_mxfp4 = { .n = 32, .uneven = &fp4_uneven };
 /* Triples of powers of two to try. The greatest magnitude is in [1, 2), which the greatest level, 12, meets with 2^-4
- * or 2^-3. */
+ * or 2^-3; where it is 2^127 or more, in [2, 4). */
 static const int mxfp4_effort[] = { 1, 1, 2, 2, 2, 2, 3, 3, 4 };
+static const float mxfp4_power[][3] = {
+	{ 0x1p-4f, 0x1p-3f, 0x1p-5f }, { 0x1p-6f, 0x1p-2f, 0x1p-7f }, { 0x1p-8f, 0x1p-9f, 0x1p-10f }, { 0x1p-1f, 1, 2 },
+};
+/* Tries three powers, within the least and the greatest scale, and puts the best scale of some lanes, and its error,
+ * into s and err. */
+SPECIAL void mxfp4_try(const struct tile *t, int o, const float *power, rf least, rf most, rm some, rf *s, rf *err)
+{
+	rf k[3], left[3];
+	for (int j = 0; j < 3; j++) k[j] = r_min(r_max(r_dup(power[j]), least), most);
+	lv_errors(&levels_mxfp4, t, o, k, left);
+	for (int j = 0; j < 3; j++) {
+		rm ok = m_and(some, r_lt(left[j], *err));
+		*err = r_if(ok, left[j], *err); *s = r_if(ok, k[j], *s);
+	}
+}
 static inline void mxfp4_tile(struct tile *t, int triples, struct fitted *f)
 {
-	static const float power[][3] = {
-		{ 0x1p-4f, 0x1p-3f, 0x1p-5f }, { 0x1p-6f, 0x1p-2f, 0x1p-7f }, { 0x1p-8f, 0x1p-9f, 0x1p-10f },
-		{ 0x1p-1f, 1, 2 },
-	};
-	_Alignas(64) float s[LANES], least[LANES], most[LANES];
-	for (int l = 0; l < LANES; l++) {
-		least[l] = 0x1p-128f/t->scale[l];
-		most[l] = 0x1p124f/t->scale[l]; /* 12 times that is the last finite weight */
-	}
+	_Alignas(64) float s[LANES];
 	for (int o = 0; o < LANES; o += REG) {
-		rf be = r_dup(INFINITY), bs = r_max(r_dup(power[0][0]), r_floats(least + o)), k[3], err[3];
-		for (int i = 0; i < triples; i++) {
-			for (int j = 0; j < 3; j++)
-				k[j] = r_min(r_max(r_dup(power[i][j]), r_floats(least + o)), r_floats(most + o));
-			lv_errors(&levels_mxfp4, t, o, k, err);
-			for (int j = 0; j < 3; j++) {
-				rm ok = r_lt(err[j], be);
-				be = r_if(ok, err[j], be); bs = r_if(ok, k[j], bs);
-			}
-		}
-		r_put(s + o, bs);
+		const rf scale = r_floats(t->scale + o), one = r_dup(1);
+		const rf least = 0x1p-128f/scale, most = 0x1p124f/scale;        /* 12 times that is the last weight */
+		const rm all = r_lt(0 - one, one), high = r_lt(0x1p125f*one, scale);
+		rf err = r_dup(INFINITY), best = r_max(r_dup(mxfp4_power[0][0]), least);
+		for (int i = 0; i < triples; i++)
+			mxfp4_try(t, o, mxfp4_power[i], least, most, all, &best, &err);
+		if (triples == 1 && m_bits(high))
+			mxfp4_try(t, o, mxfp4_power[1], least, most, high, &best, &err);
+		r_put(s + o, best);
 	}
 	for (int l = 0; l < LANES; l++) f->d[l] = s[l]*t->scale[l];
 	lv_codes(&levels_mxfp4, t, s);

@@ -591,6 +591,20 @@ static void lattice_is_kept(uint32_t type, size_t n)
 	quant_decode(type, got, imp, n);
 	for (size_t i = 0; i < n; i++) assert_true(imp[i] == x[i]);
 }
+/* Up to the last finite one, which is 1.5 times 2^127, also where none is larger than 2^126. */
+static void the_greatest_of_mxfp4_are_kept(void **state)
+{
+	static const float level[8] = { 0, 1, 2, 3, 4, 6, 8, 12 };
+	unsigned char block[17];
+	(void)state;
+	for (int effort = QUANT_EFFORT_MIN; effort <= QUANT_EFFORT_MAX; effort++)
+		for (int top = 1; top < 8; top++) {
+			for (int i = 0; i < 32; i++) x[i] = ldexpf(level[i*5 % (top + 1)], 124)*(i % 2 ? 1 : -1);
+			quant_encode(GGU_TYPE_MXFP4, NULL, x, NULL, 1, 32, effort, block);
+			quant_decode(GGU_TYPE_MXFP4, block, back, 32);
+			for (int i = 0; i < 32; i++) assert_true(back[i] == x[i]);
+		}
+}
 /* Weights of a single magnitude are multiples of many scales, and for most of these the digits are not a word of the
  * book. */
 static void words_of_a_book_are_kept(void **state)
@@ -701,6 +715,7 @@ int main(void)
 		cmocka_unit_test(no_code_is_made_of_what_is_no_number),
 		cmocka_unit_test(sparse_lattices_are_kept),
 		cmocka_unit_test(words_of_a_book_are_kept),
+		cmocka_unit_test(the_greatest_of_mxfp4_are_kept),
 		cmocka_unit_test(equal_weights_of_a_lattice_are_kept),
 		cmocka_unit_test(refuses_what_is_no_block),
 		cmocka_unit_test(q8_0_rounds_as_ggml),
