@@ -309,9 +309,10 @@ not_ok "... in its checksum" 2 gguf-edit -I e.gguf
 if [ -e "$BUILD/tests/fault.so" ]; then
 	for how in 1:EIO 1:end 2:EIO 2:end; do
 		LD_PRELOAD=$BUILD/tests/fault.so FAULT=read:$how gguf-edit -I e.gguf 2>said
-		is "a read that fails ($how): the journal stays" "$(cat said), $(wc -c <.e.gguf.undo | tr -d ' ')" \
+		is "a read that fails ($how): the journal stays" \
+			"$(sed 's,Input/output,I/O,' said), $(wc -c <.e.gguf.undo | tr -d ' ')" \
 			"gguf-edit: $(case $how \
-				in 1:*) echo e.gguf ;; *) echo .e.gguf.undo ;; esac): Input/output error, 5008"
+				in 1:*) echo e.gguf ;; *) echo .e.gguf.undo ;; esac): I/O error, 5008"
 	done
 	rm .e.gguf.undo
 	long=$(printf '%0255d' 7)

@@ -27,11 +27,11 @@ enum { K = 2048, OUT = 5632, TOKENS = 512, ENC_ROWS = 32, STREAM = 128 << 20, DE
 /* In huge pages if there are any, like the memory that the loop of the limit reads. */
 static void *bytes(size_t n)
 {
-	enum { HUGE = 2 << 20 };
+	enum { HUGE_PAGE = 2 << 20 };
 	void *p = NULL;
-	if (posix_memalign(&p, n < HUGE ? 64 : HUGE, n)) { perror("tool_bench"); exit(2); }
+	if (posix_memalign(&p, n < HUGE_PAGE ? 64 : HUGE_PAGE, n)) { perror("tool_bench"); exit(2); }
 #ifdef MADV_HUGEPAGE
-	if (n >= HUGE) madvise(p, n, MADV_HUGEPAGE);
+	if (n >= HUGE_PAGE) madvise(p, n, MADV_HUGEPAGE);
 #endif
 	memset(p, 0, n);
 	return p;
