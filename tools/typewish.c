@@ -44,6 +44,7 @@ uint32_t typewish_find(void *wishes, const char *name)
 		struct wish *x = &w->wish[i];
 		int found = pcre2_match(x->code, (PCRE2_SPTR)name, strlen(name), 0, 0, w->match, NULL);
 		if (found == PCRE2_ERROR_NOMATCH) continue;
+		msg_need(found == PCRE2_ERROR_NOMEMORY ? NULL : w);
 		if (found < 0) msg_die("--tensor-type %s: cannot be matched with %s: too many ways to match", x->text,
 			name);
 		x->hits++;

@@ -61,7 +61,8 @@ enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subje
 		*end = u->from + o[1];
 	}
 	if (r >= 0 || r == PCRE2_ERROR_NOMATCH) return GGU_OK;
-	return ggu_fail(err, r == PCRE2_ERROR_NOMEMORY ? GGU_ERR_NOMEM : GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern",
+	if (r == PCRE2_ERROR_NOMEMORY) return ggu_no_memory(err);       /* the interpreter allocates */
+	return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pattern",
 		"a pattern of the tokenizer gave up on the text (code %d)", r);
 }
 
