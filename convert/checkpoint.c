@@ -188,6 +188,12 @@ static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct source_tensor *)a)->name, ((const struct source_tensor *)b)->name);
 }
+static int by_name_and_file(const void *a, const void *b)
+{
+	const struct source_tensor *x = a, *y = b;
+	int c = by_name(a, b);
+	return c ? c : (x->file > y->file) - (x->file < y->file);
+}
 
 static enum ggu_status refuse_twins(const struct checkpoint *c, struct ggu_error *err)
 {
@@ -207,7 +213,7 @@ static enum ggu_status read_shards(struct checkpoint *c, const struct layout *l,
 		s = file_open(c->dir, f->name, &f->fd, &f->bytes, err);
 		if (!s) s = l->read(c, i, err);
 	}
-	if (!s) sort(c->tensors, c->n, sizeof *c->tensors, by_name);
+	if (!s) sort(c->tensors, c->n, sizeof *c->tensors, by_name_and_file);
 	return s ? s : refuse_twins(c, err);
 }
 
@@ -226,7 +232,7 @@ enum ggu_status checkpoint_replace(struct checkpoint *c, const bool *gone, struc
 	*made = (struct checkpoint){ 0 };
 	c->tensors = all;
 	c->n = n;
-	sort(c->tensors, c->n, sizeof *c->tensors, by_name);
+	sort(c->tensors, c->n, sizeof *c->tensors, by_name_and_file);
 	return refuse_twins(c, err);
 }
 

@@ -86,7 +86,8 @@ static int by_offset(const void *a, const void *b)
 {
 	const struct source_tensor *x = a, *y = b;
 	if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
-	return (x->bytes > y->bytes) - (x->bytes < y->bytes);   /* empty ones first */
+	if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;  /* empty ones first */
+	return strcmp(x->name, y->name);
 }
 
 /* The tensors of a file, sorted by offset, must cover its data exactly. */

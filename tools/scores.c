@@ -278,7 +278,8 @@ struct named_part { const char *file; struct scores s; };
 static int by_window(const void *a, const void *b)
 {
 	const struct named_part *x = a, *y = b;
-	return (x->s.from > y->s.from) - (x->s.from < y->s.from);
+	if (x->s.from != y->s.from) return x->s.from < y->s.from ? -1 : 1;
+	return (x->s.windows > y->s.windows) - (x->s.windows < y->s.windows);   /* none first */
 }
 
 struct scores scores_merge(char **files, int n)

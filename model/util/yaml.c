@@ -31,6 +31,16 @@ static int by_text(const void *a, const void *b)
 	return c ? c : (x->n > y->n) - (x->n < y->n);
 }
 
+/* Equal keys in their order in the file, whatever this machine's qsort does with equal items. */
+static int by_text_and_place(const void *a, const void *b)
+{
+	const struct yaml_node *x = *(const struct yaml_node *const *)a, *y = *(const struct yaml_node *const *)b;
+	int c = by_text(a, b);
+	if (c) return c;
+	if (x->line != y->line) return x->line < y->line ? -1 : 1;
+	return (x->column > y->column) - (x->column < y->column);
+}
+
 /* Keys are scalars and differ. */
 static enum ggu_status check_keys(const struct yaml_node *map, struct ggu_error *err)
 {
@@ -45,7 +55,7 @@ static enum ggu_status check_keys(const struct yaml_node *map, struct ggu_error 
 	sorted = malloc(map->count*sizeof *sorted);
 	if (!sorted) return ggu_no_memory(err);
 	memcpy(sorted, map->keys, map->count*sizeof *sorted);
-	qsort(sorted, map->count, sizeof *sorted, by_text);
+	qsort(sorted, map->count, sizeof *sorted, by_text_and_place);
 	for (size_t i = 1; i < map->count && !s; i++)
 		if (!by_text(sorted + i - 1, sorted + i))
 			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, sorted[i]->text,

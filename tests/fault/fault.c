@@ -12,6 +12,7 @@
  *   FAULT=fallocate:N:EDQUOT                likewise (ENOSPC, EFBIG)
  *   FAULT=entropy:N:EIO             getentropy fails
  *   FAULT=flock:N:ENOSYS            flock fails
+ *   FAULT=qsort             qsort leaves equal items in another order (with glibc, the opposite of theirs)
  *   FAULT_COUNT=FILE        at exit "malloc M write W read R" is written to FILE
  *
  * What libc calls inside itself (stdio's writes) is not seen. glibc and musl, not macOS. */
@@ -31,7 +32,7 @@ static const char *const names[KINDS] = { "malloc", "write", "read", "fsync", "r
 	"fallocate", "entropy", "flock" };
 static atomic_ulong calls[KINDS];
 static unsigned long at[KINDS];
-static int error[KINDS], once, is_short, is_kill, is_term, is_end;
+static int error[KINDS], once, is_short, is_kill, is_term, is_end, is_turned;
 
 static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t), *(*real_realloc)(void *, size_t);
 static void *(*real_aligned_alloc)(size_t, size_t);
@@ -40,6 +41,7 @@ static ssize_t (*real_write)(int, const void *, size_t), (*real_pwrite)(int, con
 static ssize_t (*real_read)(int, void *, size_t), (*real_pread)(int, void *, size_t, off_t);
 static int (*real_fsync)(int), (*real_rename)(const char *, const char *), (*real_unlink)(const char *);
 static int (*real_getentropy)(void *, size_t), (*real_flock)(int, int);
+static void (*real_qsort)(void *, size_t, size_t, int (*)(const void *, const void *));
 static int (*real_linkat)(int, const char *, int, const char *, int), (*real_fallocate)(int, int, off_t, off_t);
 
 /* dlsym itself may allocate before it has found malloc. */
@@ -80,7 +82,8 @@ __attribute__((constructor)) static void start(void)
 	find(&real_aligned_alloc, "aligned_alloc"); find(&real_posix_memalign, "posix_memalign");
 	find(&real_write, "write"); find(&real_pwrite, "pwrite"); find(&real_read, "read"); find(&real_pread, "pread");
 	find(&real_fsync, "fsync"); find(&real_rename, "rename"); find(&real_unlink, "unlink");
-	find(&real_getentropy, "getentropy"); find(&real_flock, "flock");
+	find(&real_getentropy, "getentropy"); find(&real_flock, "flock"); find(&real_qsort, "qsort");
+	is_turned = s && !strcmp(s, "qsort");
 	find(&real_linkat, "linkat"); find(&real_fallocate, "fallocate");
 	if (s && sscanf(s, "%15[a-z]%d:%lu", what, &once, &n) != 3) once = 0;
 	if (s && (once || sscanf(s, "%15[a-z]:%lu:%15s", what, &n, how) >= 2))
@@ -155,6 +158,14 @@ int linkat(int from, const char *a, int to, const char *b, int flags)
 int getentropy(void *p, size_t n) { return fails(ENTROPY) ? -1 : real_getentropy(p, n); }
 int flock(int fd, int how) { return fails(FLOCK) ? -1 : real_flock(fd, how); }
 int fallocate(int fd, int mode, off_t o, off_t n) { return fails(FALLOCATE) ? -1 : real_fallocate(fd, mode, o, n); }
+void qsort(void *v, size_t n, size_t bytes, int (*compare)(const void *, const void *))
+{
+	for (size_t i = 0; is_turned && i < n/2; i++) {
+		char *a = (char *)v + i*bytes, *b = (char *)v + (n - 1 - i)*bytes, c;
+		for (size_t k = 0; k < bytes; k++) c = a[k], a[k] = b[k], b[k] = c;
+	}
+	real_qsort(v, n, bytes, compare);
+}
 #ifdef __GLIBC__
 /* the names that programs call if they are built with _FILE_OFFSET_BITS=64 */
 ssize_t pwrite64(int fd, const void *p, size_t n, off64_t o) { return pwrite(fd, p, n, o); }
