@@ -90,8 +90,9 @@ static enum ggu_status compare(const struct checkpoint *source, const struct sou
 		if (view_unit(v + k) > piece) piece = view_unit(v + k);         /* a multiple of the other's */
 	}
 	if (piece < PIECE) piece = PIECE - PIECE%piece;
-	uint64_t *raw = malloc((size_t)piece*sizeof *raw);      /* elements of any type */
-	float *x = malloc(2*(size_t)piece*sizeof *x);
+	const bool fits = piece <= SIZE_MAX/sizeof(uint64_t);
+	uint64_t *raw = fits ? malloc((size_t)piece*sizeof *raw) : NULL;        /* elements of any type */
+	float *x = fits ? malloc(2*(size_t)piece*sizeof *x) : NULL;
 	if (!raw || !x) s = ggu_no_memory(err);
 	for (uint64_t at = 0; !s && *same && at < a->n_weights; at += piece) {
 		size_t n = (size_t)(a->n_weights - at < piece ? a->n_weights - at : piece);

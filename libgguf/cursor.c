@@ -115,20 +115,21 @@ static enum ggu_status integer(struct ggu_cursor *c, void *v, size_t width)
 enum ggu_status ggu_cursor_u32(struct ggu_cursor *c, uint32_t *v) { return integer(c, v, sizeof *v); }
 enum ggu_status ggu_cursor_u64(struct ggu_cursor *c, uint64_t *v) { return integer(c, v, sizeof *v); }
 
-/* Reads n bytes into the arena and adds `tail` zeros. If they come from a pipe, memory grows as they arrive. */
-static enum ggu_status block(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t tail, void **to)
+/* Reads n bytes into the arena and adds `tail` zeros. If they come from a pipe, memory grows as they arrive, so that a
+ * length no memory could hold is refused for what it is: the pipe ends before. */
+static enum ggu_status block(struct ggu_cursor *c, struct ggu_arena *a, uint64_t n, size_t tail, void **to)
 {
-	bool known = c->s->size != UINT64_MAX;
-	size_t have = 0, room = known || n < GROW_BYTES ? n : GROW_BYTES;
-	uint64_t at = c->at;
+	uint64_t at = c->at, first = c->s->size != UINT64_MAX || n < GROW_BYTES ? n : GROW_BYTES;
+	size_t have = 0, room = (size_t)first;
 	char *p;
 
 	if (n > ggu_cursor_left(c))
 		return short_of(c, n);
-	p = n <= SIZE_MAX - tail ? ggu_arena_alloc(a, room + tail) : NULL;
+	p = first <= SIZE_MAX - tail ? ggu_arena_alloc(a, room + tail) : NULL;
 	for (;;) {
 		if (!p)
-			return ggu_fail(c->err, GGU_ERR_NOMEM, c->at, c->where, "out of memory for %zu bytes", n);
+			return ggu_fail(c->err, GGU_ERR_NOMEM, c->at, c->where, "out of memory for %llu bytes",
+				(unsigned long long)n);
 		enum ggu_status status = ggu_cursor_bytes(c, p + have, room - have);
 		if (status == GGU_ERR_TRUNCATED) {      /* of the block, not of this part */
 			c->at = at;
@@ -138,23 +139,24 @@ static enum ggu_status block(struct ggu_cursor *c, struct ggu_arena *a, size_t n
 		have = room;
 		if (have == n)
 			break;
-		room = n - have < have ? n : 2*have;
+		/* the arena gives no more than half of the address space, so twice of it can be counted */
+		room = n - have < have ? (size_t)n : 2*have;
 		p = ggu_arena_grow(a, p, have, room + tail);
 	}
-	memset(p + n, 0, tail);
+	memset(p + have, 0, tail);
 	*to = p;
 	return GGU_OK;
 }
 
-enum ggu_status ggu_cursor_numbers(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t width, void **to)
+enum ggu_status ggu_cursor_numbers(struct ggu_cursor *c, struct ggu_arena *a, uint64_t n, size_t width, void **to)
 {
 	TRY(block(c, a, n*width, 0, to));
 	if (c->s->big != HOST_BIG)
-		ggu_swap_items(*to, n, width);
+		ggu_swap_items(*to, (size_t)n, width);
 	return GGU_OK;
 }
 
-enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, size_t max, struct ggu_str *s)
+enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, uint64_t max, struct ggu_str *s)
 {
 	uint64_t at = c->at, n, left;
 	void *p;
@@ -168,9 +170,9 @@ enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, size_t
 				(unsigned long long)n));
 	if (n > max)
 		return ggu_rule(c->err, GGU_RULE_NAME,
-			ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "name of %llu bytes is longer than %zu",
-				(unsigned long long)n, max));
-	TRY(block(c, a, (size_t)n, 1, &p));
+			ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "name of %llu bytes is longer than %llu",
+				(unsigned long long)n, (unsigned long long)max));
+	TRY(block(c, a, n, 1, &p));
 	*s = (struct ggu_str){ p, (size_t)n };
 	return GGU_OK;
 }

@@ -54,15 +54,17 @@ static void fetch(void *ctx, size_t task, int worker)
 
 static enum ggu_status room(struct ggu_shard *s, struct ggu_error *err)
 {
-	size_t n = (size_t)(s->base + s->size);
-	void *p;
+	uint64_t n = s->base + s->size;
+	void *p = MAP_FAILED;
 
-	if (!s->seekable || s->size > SIZE_MAX - s->base)
+	if (!s->seekable)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "a pipe cannot be held in memory");
-	p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (n <= SIZE_MAX)
+		p = mmap(NULL, (size_t)n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "not enough memory for %zu bytes of tensors", n);
-	ggu_huge_pages(p, n);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "not enough memory for %llu bytes of tensors",
+			(unsigned long long)n);
+	ggu_huge_pages(p, (size_t)n);
 	s->map = p;
 	return GGU_OK;
 }

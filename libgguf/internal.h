@@ -109,9 +109,9 @@ enum ggu_status ggu_cursor_u32(struct ggu_cursor *c, uint32_t *v);
 enum ggu_status ggu_cursor_u64(struct ggu_cursor *c, uint64_t *v);
 enum ggu_status ggu_cursor_bytes(struct ggu_cursor *c, void *to, size_t n);
 /* n integers or floats of `width` bytes, in host order; n*width must not overflow. */
-enum ggu_status ggu_cursor_numbers(struct ggu_cursor *c, struct ggu_arena *a, size_t n, size_t width, void **to);
+enum ggu_status ggu_cursor_numbers(struct ggu_cursor *c, struct ggu_arena *a, uint64_t n, size_t width, void **to);
 /* Reads a length of at most max and that many bytes, and adds a NUL. */
-enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, size_t max, struct ggu_str *s);
+enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, uint64_t max, struct ggu_str *s);
 /* Returns bytes read ahead to the source, whose position is then that of the cursor. */
 void ggu_cursor_done(struct ggu_cursor *c);
 

@@ -6,6 +6,9 @@
 #include "internal.h"
 #include "types.h"
 
+/* No file has more items, and no pipe brings them; their bytes can be counted. */
+#define ITEMS_MAX (UINT64_C(1) << 56)
+
 static enum ggu_status type_of(struct ggu_cursor *c, uint8_t *t)
 {
 	uint64_t at = c->at;
@@ -23,22 +26,23 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 
 /* Reads n items, each of `bytes` in memory, by a call for each. If the end of the source is not known, the list grows
  * with what arrives. */
-static enum ggu_status list(struct ggu_cursor *c, struct ggu_arena *a, struct ggu_kv *kv, int depth)
+static enum ggu_status list(struct ggu_cursor *c, struct ggu_arena *a, struct ggu_kv *kv, uint64_t n, int depth)
 {
 	bool strings = kv->item_type == GGU_STRING;
 	size_t bytes = strings ? sizeof(struct ggu_str) : sizeof(struct ggu_kv);
-	size_t room = c->s->size != UINT64_MAX || kv->n < 4096 ? kv->n : 4096;
-	char *p = ggu_arena_alloc(a, room*bytes);
+	uint64_t first = c->s->size != UINT64_MAX || n < 4096 ? n : 4096;
+	size_t room = (size_t)first;
+	char *p = first <= SIZE_MAX/bytes ? ggu_arena_alloc(a, room*bytes) : NULL;
 
-	for (size_t i = 0; p && i < kv->n; i++) {
+	for (size_t i = 0; p && i < n; i++) {
 		if (i == room) {
-			room = kv->n - room < room ? kv->n : 2*room;
+			room = n - room < room ? (size_t)n : 2*room;
 			p = ggu_arena_grow(a, p, i*bytes, room*bytes);
 			if (!p)
 				break;
 		}
 		if (strings) {
-			TRY(ggu_cursor_str(c, a, SIZE_MAX, (struct ggu_str *)(void *)p + i));
+			TRY(ggu_cursor_str(c, a, UINT64_MAX, (struct ggu_str *)(void *)p + i));
 		} else {
 			struct ggu_kv *sub = (struct ggu_kv *)(void *)p + i;
 			*sub = (struct ggu_kv){ .key = { "", 0 }, .offset = c->at, .type = GGU_ARRAY };
@@ -46,7 +50,8 @@ static enum ggu_status list(struct ggu_cursor *c, struct ggu_arena *a, struct gg
 		}
 	}
 	if (!p)
-		return ggu_fail(c->err, GGU_ERR_NOMEM, c->at, c->where, "out of memory for %zu items", kv->n);
+		return ggu_fail(c->err, GGU_ERR_NOMEM, c->at, c->where, "out of memory for %llu items",
+			(unsigned long long)n);
 	kv->v.items = p;
 	return GGU_OK;
 }
@@ -67,16 +72,18 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 	width = ggu_kv_type_bytes(kv->item_type);
 	/* a string takes at least its length; an array its type and count */
 	item_bytes = width ? width : kv->item_type == GGU_STRING ? 8 : 12;
-	if (n > ggu_cursor_left(c)/item_bytes || n > SIZE_MAX/2/sizeof(struct ggu_kv))
+	if (n > ggu_cursor_left(c)/item_bytes || n > ITEMS_MAX)
 		return ggu_rule(c->err, GGU_RULE_CUT,
 			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where,
 				"array of %llu items extends past the end of the file",
 				(unsigned long long)n));
+	if (!width) {
+		TRY(list(c, a, kv, n, depth));
+	} else {
+		TRY(ggu_cursor_numbers(c, a, n, width, &p));
+		kv->v.items = p;
+	}
 	kv->n = (size_t)n;
-	if (!width)
-		return list(c, a, kv, depth);
-	TRY(ggu_cursor_numbers(c, a, kv->n, width, &p));
-	kv->v.items = p;
 	return GGU_OK;
 }
 
@@ -91,7 +98,7 @@ static enum ggu_status value(struct ggu_cursor *c, struct ggu_arena *a, struct g
 	kv->item_type = kv->type;
 	kv->n = 1;
 	if (kv->type == GGU_STRING)
-		return ggu_cursor_str(c, a, SIZE_MAX, &kv->v.str);
+		return ggu_cursor_str(c, a, UINT64_MAX, &kv->v.str);
 	width = ggu_kv_type_bytes(kv->type);
 	TRY(ggu_cursor_numbers(c, a, 1, width, &p));
 	memcpy(kv->v.scalar, p, width);

@@ -82,13 +82,14 @@ static void check_size(struct logits_file *l)
 static void read_tokens(struct logits_file *l)
 {
 	unsigned char part[1 << 14];
-	size_t n = l->n_chunk*l->n_ctx, cap = 0;        /* below 2^55 */
+	uint64_t n = (uint64_t)l->n_chunk*l->n_ctx, cap = 0;    /* below 2^55 */
 	for (size_t i = 0; i < n; ) {
-		size_t k = n - i < sizeof part/4 ? n - i : sizeof part/4;
+		size_t k = n - i < sizeof part/4 ? (size_t)(n - i) : sizeof part/4;
 		get(l, part, 4*k);
 		if (cap - i < k) {
 			cap = n/2 < cap ? n : 2*cap + sizeof part;
-			l->tokens = msg_need(realloc(l->tokens, cap*sizeof *l->tokens));
+			l->tokens = msg_need(cap > SIZE_MAX/sizeof *l->tokens ? NULL
+				: realloc(l->tokens, (size_t)cap*sizeof *l->tokens));
 		}
 		for (size_t j = 0; j < k; j++) l->tokens[i++] = (int32_t)get_u32(part + 4*j);
 	}

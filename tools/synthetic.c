@@ -201,15 +201,18 @@ static unsigned char *place(struct plan *p, struct ggu_file **f, size_t *n)
 	struct ggu_memory header = { 0 };
 	struct ggu_sink sink = ggu_sink_memory(&header);
 	struct ggu_error err;
-	unsigned char *bytes;
+	unsigned char *bytes = MAP_FAILED;
+	uint64_t size;
 	enum ggu_status s = ggu_writer_new(&w, p->meta, &err);
 	for (size_t i = 0; !s && i < p->n; i++)
 		s = ggu_writer_add(w, p->t[i].name, p->t[i].n_dims, p->t[i].ne, p->t[i].type, &err);
 	if (s || ggu_writer_header(w, &sink, &err)) msg_die_error("--synthetic", &err);
-	*n = (size_t)ggu_writer_file_bytes(w);
+	size = ggu_writer_file_bytes(w);
 	ggu_writer_free(w);
-	bytes = mmap(NULL, *n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (bytes == MAP_FAILED) msg_die("not enough memory for a model of %s", msg_bytes(*n));
+	if (size <= SIZE_MAX)
+		bytes = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (bytes == MAP_FAILED) msg_die("not enough memory for a model of %s", msg_bytes(size));
+	*n = (size_t)size;
 #ifdef MADV_HUGEPAGE
 	madvise(bytes, *n, MADV_HUGEPAGE);
 #endif

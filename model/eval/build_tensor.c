@@ -137,6 +137,16 @@ static enum ggu_status bias(const struct builder *b, const char *name, struct we
 	return GGU_OK;
 }
 
+static enum ggu_status wrong_shape(const struct builder *b, const struct ggu_tensor *t, size_t n_in, size_t n_out,
+	size_t n_mat)
+{
+	const uint64_t want[3] = { n_in ? n_in : TEXT_ANY, n_out ? n_out : TEXT_ANY, n_mat ? n_mat : TEXT_ANY };
+	char is[TEXT_SHAPE], wanted[TEXT_SHAPE];
+	text_shape(is, t->ne, t->n_dims);
+	text_shape(wanted, want, n_mat == 1 ? 2 : 3);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, expected %s", is, wanted);
+}
+
 static enum ggu_status matrix(const struct builder *b, const struct yaml_node *at, const char *name, struct weight *w)
 {
 	const struct ggu_tensor *t = build_find(b, name, ".weight");
@@ -146,7 +156,7 @@ static enum ggu_status matrix(const struct builder *b, const struct yaml_node *a
 		.n_mat = t->ne[2] };
 	if (t->ne[3] != 1 || !t->ne[0] || !t->ne[1] || !t->ne[2] || t->ne[0] > BUILD_MAX_SIZE
 		|| t->ne[1] > BUILD_MAX_SIZE || t->ne[2] > BUILD_MAX_SIZE/t->ne[1])
-		return build_shape(b, w, 0, 0, 1);
+		return wrong_shape(b, t, 0, 0, 1);
 	if (!quant_can_multiply(t->type) || !ggu_type_bytes(t->type, t->ne[0], &row))
 		return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, t->entry, t->name,
 			"is of type %s, which cannot be multiplied", ggu_type_info(t->type)->name);
@@ -154,16 +164,6 @@ static enum ggu_status matrix(const struct builder *b, const struct yaml_node *a
 	build_read(b, t);
 	if (!b->shapes_only) TRY(ggu_map(b->f, t, &w->data, b->err));
 	return bias(b, name, w);
-}
-
-static enum ggu_status wrong_shape(const struct builder *b, const struct ggu_tensor *t, size_t n_in, size_t n_out,
-	size_t n_mat)
-{
-	const uint64_t want[3] = { n_in ? n_in : TEXT_ANY, n_out ? n_out : TEXT_ANY, n_mat ? n_mat : TEXT_ANY };
-	char is[TEXT_SHAPE], wanted[TEXT_SHAPE];
-	text_shape(is, t->ne, t->n_dims);
-	text_shape(wanted, want, n_mat == 1 ? 2 : 3);
-	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, expected %s", is, wanted);
 }
 
 enum ggu_status build_shape(const struct builder *b, const struct weight *w, size_t n_in, size_t n_out, size_t n_mat)

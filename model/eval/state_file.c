@@ -37,14 +37,14 @@ static void shape_numbers(const struct attn_shape *a, uint64_t v[SHAPE_NUMBERS])
 
 /* The size of the pages if lane i begins with page first[i] (8 bytes each); false: no sequence of n tokens can have
  * these. */
-static bool pages_bytes(const struct state *s, size_t n, const void *first, size_t *bytes)
+static bool pages_bytes(const struct state *s, size_t n, const void *first, uint64_t *bytes)
 {
 	*bytes = 0;
 	for (size_t i = 0; i < s->g->n_horizons; i++) {
 		uint64_t from;
 		memcpy(&from, (const char *)first + i*sizeof from, sizeof from);
 		if (from > (s->lane[i].sees.window ? lane_pages(n) : 0)) return false;
-		*bytes += (lane_pages(n) - (size_t)from)*s->lane[i].page_bytes;
+		*bytes += (lane_pages(n) - from)*s->lane[i].page_bytes;
 	}
 	return true;
 }
@@ -124,7 +124,8 @@ static enum ggu_status known_ids(const struct state *s, const struct loaded *l, 
 static enum ggu_status parse(const struct state *s, struct cursor c, struct loaded *l, struct ggu_error *err)
 {
 	struct head own = head_of(s);
-	size_t n = c.left, fixed = s->g->fixed_floats*sizeof *s->fixed, pages, all;
+	size_t n = c.left, fixed = s->g->fixed_floats*sizeof *s->fixed;
+	uint64_t pages, all;            /* which may be more than size_t counts */
 	const void *at = take(&c, sizeof l->h), *shapes = take(&c, s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t));
 	l->first = take(&c, s->g->n_horizons*sizeof(uint64_t));
 	if (!at || !shapes || !l->first)
@@ -135,14 +136,14 @@ static enum ggu_status parse(const struct state *s, struct cursor c, struct load
 	if (memcmp(&l->h, &own, sizeof own) || l->h.is_long > 1 || !shapes_match(s, shapes))
 		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
 			"this is not a state of this model with these types of cache");
-	if (l->h.pos > STATE_MAX_POS || !pages_bytes(s, l->h.pos, l->first, &pages))
+	if (l->h.pos > STATE_MAX_POS || !pages_bytes(s, (size_t)l->h.pos, l->first, &pages))
 		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "the state begins after its end");
 	all = l->h.pos*sizeof *s->ids + pages + fixed;
 	if (c.left < all || (!s->source && c.left > all))
 		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "",
 			"the state does not have the length that its header gives");
-	l->ids = take(&c, l->h.pos*sizeof *s->ids);
-	l->pages = take(&c, pages);
+	l->ids = take(&c, (size_t)l->h.pos*sizeof *s->ids);
+	l->pages = take(&c, (size_t)pages);
 	l->fixed = take(&c, fixed);
 	l->rest = c;
 	return known_ids(s, l, err);

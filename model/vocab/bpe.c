@@ -357,6 +357,7 @@ static bool make_room(struct bpe_work *j, size_t n)
 	size_t room = n > 256 ? n : 256;
 	bool apart = j->b->falls_apart;
 	if (n <= j->room) return true;
+	if (n > SIZE_MAX/2/sizeof *j->heap) return false;
 	free(j->s);
 	free(j->tree);
 	free(j->last);

@@ -20,7 +20,7 @@ static enum ggu_status take_apart(const char *t, size_t n, int form, struct poin
 		i += (size_t)utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
 		if (to->room - to->n < LONGEST + 1) {
 			size_t room = to->room ? to->room + to->room/2 : n - i + 2*LONGEST;
-			more = realloc(to->p, room*sizeof *more);
+			more = room <= SIZE_MAX/sizeof *more ? realloc(to->p, room*sizeof *more) : NULL;
 			if (!more) return ggu_no_memory(err);
 			to->p = more;
 			to->room = room;

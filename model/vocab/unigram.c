@@ -175,6 +175,7 @@ static bool make_room(struct unigram *u, size_t n)
 	size_t room = u->room ? u->room : 256;
 	struct best *best;
 	if (n <= u->room) return true;
+	if (n > SIZE_MAX/2/sizeof *best) return false;
 	while (room < n) room *= 2;
 	if (!(best = realloc(u->best, room*sizeof *best))) return false;
 	u->best = best;

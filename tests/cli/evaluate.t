@@ -230,6 +230,10 @@ printf '_logits_\000\000\000\001\000\000\000\001\000\000\000\100' >huge
 gguf-perplexity -q -m m.gguf --base huge text 2>message
 ok "... of more bytes than can be" grep -q 'huge: byte 20: the file ends, but its header promises' message
 cat huge >fifo & not_ok "... the same through a pipe" 2 gguf-perplexity -q -m m.gguf --base fifo text
+# 2^24 positions, 2^8 windows: a machine of 32 bits cannot count their tokens
+printf '_logits_\000\000\000\001\001\000\000\000\000\001\000\000\001\002\003' >fifo &
+gguf-perplexity -q -m m.gguf --base fifo text 2>message
+ok "... of more tokens than come" grep -q 'fifo: byte 23: the file ends within its logits' message
 if [ -e "$BUILD/tests/fault.so" ]; then
 	is "... and a disk without room for all of them: found out at once" "$(LD_PRELOAD=$BUILD/tests/fault.so \
 		FAULT=fallocate:1:ENOSPC gguf-perplexity -q -m m.gguf --chunks 1 --save-logits none text 2>&1)" \

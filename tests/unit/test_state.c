@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "../../model/eval/session.h"
+#include "../../quant/attn.h"
 #include "../../quant/quant.h"
 #include "../lib/kinds.h"
 
@@ -119,6 +120,34 @@ static void stretches_of_layers_forget_snapshots(void **state)
 	assert_int_equal(state_pos(p.state), 30);
 	assert_int_equal(state_truncate(p.state, 20, NULL), GGU_ERR_STATE);
 	state_free(p.state);
+	work_free(w);
+	drop_model(m);
+}
+
+/* As many positions as make pages of 2^32 bytes, which 32 bits count as none. Nothing but the tokens is there. */
+static void sizes_beyond_the_address_space_are_refused(void **state)
+{
+	enum { POS_AT = 8*8, IDS = sizeof(int32_t) };
+	struct model *m = make_model(&transformer, GGU_TYPE_F32, 2);
+	struct work *w = new_work(m, 64);
+	struct state *s = new_state(m, GGU_TYPE_F32), *other = new_state(m, GGU_TYPE_F32);
+	size_t n = state_save_bytes(s), page;
+	struct ggu_error err;
+	uint64_t pos = ATTN_BLOCK;
+	char *bytes;
+	(void)state;
+	go_on(w, other, text, ATTN_BLOCK, NULL);
+	page = state_save_bytes(other) - n - ATTN_BLOCK*IDS;
+	while (pos/ATTN_BLOCK*page & UINT32_MAX) pos *= 2;
+	assert_in_range(pos, ATTN_BLOCK, 1 << 24);
+	bytes = calloc(1, n + (size_t)pos*IDS);
+	assert_non_null(bytes);
+	state_save(s, bytes);
+	memcpy(bytes + POS_AT, &pos, sizeof pos);
+	assert_int_equal(state_load(s, bytes, n + (size_t)pos*IDS, &err), GGU_ERR_TRUNCATED);
+	free(bytes);
+	state_free(s);
+	state_free(other);
 	work_free(w);
 	drop_model(m);
 }
@@ -295,7 +324,9 @@ int main(void)
 		cmocka_unit_test(forks_go_their_own_ways), cmocka_unit_test(truncation_forgets),
 		cmocka_unit_test(recurrent_states_want_snapshots),
 		cmocka_unit_test(stretches_of_layers_forget_snapshots),
-		cmocka_unit_test(saved_states_go_on), cmocka_unit_test(saved_states_are_for_one_model),
+		cmocka_unit_test(saved_states_go_on),
+		cmocka_unit_test(sizes_beyond_the_address_space_are_refused),
+		cmocka_unit_test(saved_states_are_for_one_model),
 		cmocka_unit_test(long_ropes_go_by_the_sequence), cmocka_unit_test(what_is_refused_leaves_the_state),
 		cmocka_unit_test(a_session_whose_state_is_beyond_its_end_refuses_more),
 		cmocka_unit_test(a_session_gives_no_logits_if_none_of_its_tokens_is_asked_for),
