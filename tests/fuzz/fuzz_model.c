@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_model.c - any bytes as a GGUF that is a model: refused, or three tokens go through it; and its vocabulary
- * refused, or a text cut into tokens that it has.
+ * fuzz_model.c - any bytes as a GGUF that is a model: refused, or three tokens go through it, and its state is saved
+ * and loaded, and with a change refused or gone on with; and its vocabulary refused, or a text cut into tokens that it
+ * has.
  *
  * A change of bytes breaks a header long before it changes a size that a model could have. The mutator here reads the
  * file, changes a value, type or shape, and writes another file. */
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 #include "../../libgguf/pool.h"
 #include "../../model/eval/session.h"
 #include "../../model/vocab/tokenizer.h"
@@ -37,7 +39,32 @@ static void tokenize(const struct ggu_meta *m)
 	vocab_free(v);
 }
 
-static void evaluate(struct model *m)
+/* The state as bytes, of which one is changed or the last is missing, depending on `seed`. The first few hundred say
+ * what the rest is. */
+static void keep(struct session *s, const struct session_eval *next, uint32_t seed)
+{
+	struct state *state = session_state(s);
+	size_t n = state_save_bytes(state), pos = state_pos(state), at = (seed >> 8)%(n < 512 || seed & 8 ? n : 512);
+	char *bytes = malloc(2*n), *again = bytes + n;
+	struct ggu_error err = { 0 };
+
+	must(bytes, "no memory");
+	state_save(state, bytes);
+	must(state_load(state, bytes, n, &err) == GGU_OK && state_save_bytes(state) == n, "a state is not loaded");
+	state_save(state, again);
+	must(!memcmp(bytes, again, n), "a state changed when it was loaded");
+	bytes[at] = (char)(bytes[at] ^ 1 << seed%8);
+	if (state_load(state, bytes, seed & 16 ? n : n - 1, &err) == GGU_OK) {
+		must(state_pos(state) >= 4 || session_eval(s, next, &err) == GGU_OK, "the evaluation failed");
+	} else {
+		must(err.code != GGU_OK && *err.what, "refused without a reason");
+		state_save(state, bytes);
+		must(state_pos(state) == pos && !memcmp(bytes, again, n), "a state that was refused is another");
+	}
+	free(bytes);
+}
+
+static void evaluate(struct model *m, uint32_t seed)
 {
 	struct session *s;
 	struct ggu_error err = { 0 };
@@ -54,6 +81,8 @@ static void evaluate(struct model *m)
 		must(!model_has_encoder(m) || !model_encode(session_work(s), &source, 1, NULL, NULL, &err),
 			"the encoder failed");
 		must(session_eval(s, &e, &err) == GGU_OK, "the evaluation failed");
+		if (!model_is_whole(m) && e.n == 3)
+			keep(s, &(struct session_eval){ .ids = ids, .n = 1, .logits = e.logits }, seed);
 		session_free(s);
 	} else must(err.code != GGU_OK && *err.what, "refused without a reason");
 	free(logits);
@@ -72,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	tokenize(ggu_file_meta(f));
 	ggu_close(f);
 	if (model_open(&m, folder_file("model.gguf", data, size), &o, &err) == GGU_OK) {
-		evaluate(m);
+		evaluate(m, (uint32_t)XXH3_64bits(data, size));
 		model_close(m);
 	} else must(err.code != GGU_OK && *err.what, "refused without a reason");
 	return 0;
