@@ -95,26 +95,21 @@ static void read_tokens(struct logits_file *l)
 	}
 }
 
-bool logits_file_open(struct logits_file *l, const char *path)
+bool logits_file_read_head(struct logits_file *l, FILE *f, const char *name)
 {
 	unsigned char start[HEAD_BYTES];
 	int32_t head[3];
-	size_t n;
-	*l = (struct logits_file){ .f = fopen(path, "rb"), .name = path };
-	if (!l->f) return false;
-	n = fread(start, 1, sizeof magic, l->f);
+	size_t n = fread(start, 1, sizeof magic, f);
 	if (n < sizeof magic || memcmp(start, magic, sizeof magic)) {
-		if (fseeko(l->f, 0, SEEK_SET))
-			msg_die("%s: byte 0: not saved logits; a model cannot be read from a pipe here", path);
-		fclose(l->f);
-		*l = (struct logits_file){ 0 };
+		if (fseeko(f, 0, SEEK_SET))
+			msg_die("%s: byte 0: not saved logits; a model cannot be read from a pipe here", name);
 		return false;
 	}
-	l->at = sizeof magic;
+	*l = (struct logits_file){ .f = f, .name = name, .at = sizeof magic };
 	get(l, start + sizeof magic, sizeof start - sizeof magic);
 	for (int i = 0; i < 3; i++) head[i] = (int32_t)get_u32(start + sizeof magic + 4*i);
 	if (head[0] < 4 || head[1] < 1 || head[2] < 1 || head[0] > 1 << 24 || head[1] > 1 << 24)
-		msg_die("%s: byte 8: %d windows of %d tokens with a vocabulary of %d make no sense", path, head[2],
+		msg_die("%s: byte 8: %d windows of %d tokens with a vocabulary of %d make no sense", name, head[2],
 			head[0], head[1]);
 	l->n_ctx = (size_t)head[0];
 	l->n_vocab = (size_t)head[1];
@@ -126,6 +121,15 @@ bool logits_file_open(struct logits_file *l, const char *path)
 	l->row = msg_need(malloc(logits_file_row_bytes(l)));
 	get(l, l->row, logits_file_row_bytes(l));
 	return true;
+}
+
+bool logits_file_open(struct logits_file *l, const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	if (f && logits_file_read_head(l, f, path)) return true;
+	if (f) fclose(f);
+	*l = (struct logits_file){ 0 };
+	return false;
 }
 
 static uint64_t byte_of(const struct logits_file *l, uint64_t row) { return l->first + row*logits_file_row_bytes(l); }

@@ -26,6 +26,8 @@ struct logits_file {
 /* false: path cannot be read, or is something else. A pipe is read up to its first window; one that is something else
  * is an error, as its first bytes are gone. */
 bool logits_file_open(struct logits_file *l, const char *path);
+/* The same for an open stream, which is the caller's if it is something else. */
+bool logits_file_read_head(struct logits_file *l, FILE *f, const char *name);
 /* f is written from its start; the caller commits it. */
 void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t n_ctx, size_t n_vocab, size_t n_chunk,
 	const int32_t *tokens);

@@ -16,7 +16,7 @@ for f in "$SRC"/model/arch/*.yaml; do
 	[ "$arch" = common ] && continue
 	[ "$arch" = t5 ] && ids='0 1 | 2'
 	# shellcheck disable=SC2046 # words
-	echo "$ids" | gguf-logits -q -o "$TMP/logits" -m "$TMP/model/$(basename \
+	echo "$ids" | gguf-logits -q -o "$TMP/got" -m "$TMP/model/$(basename \
 		$(grep -lx "general.architecture=$arch" "$SRC"/tests/fuzz/corpus/model/*.mkgguf | head -1) .mkgguf)"
 	tap_result $? "$arch: an input is a model that can be evaluated"
 done
