@@ -8,6 +8,7 @@
 
 static char folder[256], names[FOLDER_FILES][FOLDER_NAME], path[sizeof folder + FOLDER_NAME];
 static size_t n_names;
+size_t fuzz_evaluated;
 
 void must(bool holds, const char *what)
 {

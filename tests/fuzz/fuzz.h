@@ -12,6 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  * The other is the fuzzer's. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t most, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t n, size_t most);
+/* Inputs that came as far as a target can go, counted by those for which replay -e asks. */
+extern size_t fuzz_evaluated;
 /* Aborts if an invariant of the library does not hold. */
 void must(bool holds, const char *what);
 /* The path of a folder of this process, emptied, with the files that data[n] describes, at most 16. It is removed when

@@ -127,6 +127,7 @@ static void evaluate(struct model *m)
 		must(!model_has_encoder(m) || !model_encode(session_work(s), &source, 1, NULL, NULL, &err),
 			"the encoder failed");
 		must(session_eval(s, &e, &err) == GGU_OK, "the evaluation failed");
+		fuzz_evaluated++;
 		session_free(s);
 	} else must(err.code != GGU_OK && *err.what, "refused without a reason");
 	free(logits);

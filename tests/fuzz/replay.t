@@ -11,6 +11,7 @@ for target in "$SRC"/tests/fuzz/fuzz_*.c; do
 	ok "$name: replay of $(find "$TMP/$name" -type f | wc -l | tr -d ' ') files" "$BUILD/tests/fuzz/replay_$name" \
 		"$TMP/$name"/*
 done
+ok "arch: inputs are graphs that can be evaluated" "$BUILD/tests/fuzz/replay_arch" -e "$SRC"/tests/fuzz/corpus/arch/*
 for f in "$SRC"/model/arch/*.yaml; do
 	arch=$(basename "$f" .yaml) ids='0 1 2'
 	[ "$arch" = common ] && continue
