@@ -288,7 +288,7 @@ fuzz: $(FUZZ_TOOLS) ## FUZZ_SECONDS (60) of libFuzzer for each target, or for FU
 	  $(BUILD)/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 \
 	    -artifact_prefix=$(BUILD)/fuzz/$$f- $(BUILD)/fuzz/corpus-$$f || exit 1; done
 $(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.o $(OBJ)/tests/fuzz/fuzz.o $(OBJ)/tests/fuzz/msg.o $(ARCHIVES)
-	$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(ALL_LDLIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(ALL_LDLIBS)
 
 # ---- install ----
 # ggu.h as it is installed has the list of types written out

@@ -167,6 +167,12 @@ else
 	skip "LDLIBS of one's own" "another build"
 fi
 
+# embed runs here and now
+make -n BUILD="$TMP/none" LDFLAGS=-Wl,-O1 FUZZERS=gguf all fuzz 2>/dev/null |
+	grep -e ' -o ' | grep -v -e ' -c -o ' -e /host/embed >"$TMP/links"
+is "LDFLAGS are for programs, the library and fuzzers" \
+	"$(grep -c fuzz_gguf "$TMP/links") $(grep -cv -e -Wl,-O1 "$TMP/links")" "1 0"
+
 # what is in no source any more
 mkdir "$TMP/tree"
 cp -R Makefile libgguf quant imatrix model convert tools "$TMP/tree"
