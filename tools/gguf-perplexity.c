@@ -192,11 +192,14 @@ static void read_text(struct job *j, const char *path)
 	tokenizer_free(t);
 	if (o.partial) make_tag(j, w.flags, text, n);
 	free(text);
-	/* the last token of a window is scored but never evaluated: nobody else looks at it */
-	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
-		if (j->ids[i] < 0 || (size_t)j->ids[i] >= model_n_logits(j->a))
-			msg_die("%s: token %d is in its vocabulary, but it has only %zu logits", o.model,
-				(int)j->ids[i], model_n_logits(j->a));
+	/* only tokens that are scored need a logit */
+	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++) {
+		bool scored = i%(size_t)o.ctx > j->first;
+		size_t most = scored ? model_n_logits(j->a) : model_n_vocab(j->a);
+		if ((size_t)j->ids[i] >= most)
+			msg_die("%s: token %d is in its vocabulary, but it has only %zu %s", o.model, (int)j->ids[i],
+				most, scored ? "logits" : "embeddings");
+	}
 }
 
 /* Skips the saved logits of the windows before the first, which come through a pipe all the same. */

@@ -551,5 +551,13 @@ is "... no other token follows" "$(gguf-run $images --ids -p city -n 20 --temp 2
 not_ok "... or is scored" 2 gguf-perplexity -q $images --ctx 4 beyond
 is "... of which a message speaks" "$(cat "$TMP/.out")" \
 	"gguf-perplexity: images.gguf: token 1116 is in its vocabulary, but it has only 300 logits"
+printf 'city of the' >before
+is "... before what is scored" "$(gguf-tokenize -m m.gguf before | awk '{ print $2, $4 < 300 }')" "1116 1"
+is "... it only needs an embedding" "$(gguf-perplexity -q $images --ctx 4 before)" \
+	"$(gguf-tokenize -m m.gguf before | gguf-logits $images | tail -c +2401 | head -c 1200 |
+	od -A n -v -w4 -t f4 | awk -v id="$(gguf-tokenize -m m.gguf before | cut -d ' ' -f 4)" '
+	{ sum += exp($1) } NR == id + 1 { logit = $1 } END { printf "ppl %.4f +- 0.0000", sum/exp(logit) }')"
 }
+is "... which it has not here" "$(gguf-perplexity -q -m few.gguf --ctx 4 before 2>&1)" \
+	"gguf-perplexity: few.gguf: token 1116 is in its vocabulary, but it has only 300 embeddings"
 done_testing
