@@ -11,7 +11,8 @@
  * relative.h; gate: out's input times its sigmoid, for each number or each head; out_norm: of out's input, after the
  * gate; growth: queries are multiplied by 1 + by*log(1 + floor((position + from)/every)); rope_first: rope comes before
  * q_norm and k_norm; keys_of: the earlier layer whose keys and values are used. Without v, the values are the keys as
- * they come from k. Norms go by head where their weights have a head's length, else over the whole row. */
+ * they come from k; v: [NAME, null], without qkv, leaves that to each layer. Norms go by head where their weights have
+ * a head's length, else over the whole row. */
 #include <math.h>
 #include "../../libgguf/try.h"
 #include "../../quant/vec.h"
@@ -90,7 +91,9 @@ static enum ggu_status weights(struct builder *b, const struct yaml_node *at, st
 	if (!a->qkv.name) {
 		if (!a->q.name) return build_absent(b, at, "q");
 		if (!a->k.name && a->keys_of < 0) return build_absent(b, at, "k");
-		if (!a->v.name && !yaml_null(yaml_get(at, "v"))) return build_absent(b, at, "v");
+		/* with qkv beside it, [v, null] means that v may be in there */
+		if (!a->v.name && !yaml_null(yaml_get(at, "v")) && !yaml_null(yaml_get(at, "qkv")))
+			return build_absent(b, at, "v");
 	}
 	if (!a->qkv.name && !a->v.name && a->keys_of < 0 && k != v)
 		return build_fail(b, at, "attention", "v is needed: values and keys differ in width");

@@ -148,6 +148,25 @@ ok "the description as a file" gguf-logits -q -m h.gguf --arch-file a.yaml -o lo
 sed "s/act: silu,/act: \"n_layer == 0 ? 'relu' : 'silu'\",/" llama.yaml >b.yaml
 gguf-logits -q -m h.gguf --arch-file b.yaml -o other ids
 same "an activation by an expression" other logits
+# layers whose values are their keys lack attn_v; those of layer 1 do here
+sed 's/qkv: .*/qkv: null/' llama.yaml >c.yaml
+keys=$(echo "$keys_were" | sed 's/block_count=1/block_count=2/')
+second=$(echo "$tensors" | tr -s ' \t' '\n' | sed -n 's/^blk.0/blk.1/p')
+# shellcheck disable=SC2086 # words
+make_model $eps=1e-5 $second
+size=$((32*32*4)) data=$(gguf-info --json h.gguf | jq .data_offset)
+tensor_at() { gguf-info --json h.gguf | jq ".tensors[] | select(.name == \"$1\").offset + $data"; }
+tail -c +$(($(tensor_at blk.1.attn_k.weight) + 1)) h.gguf | head -c $size >k
+dd if=k of=h.gguf bs=1 seek="$(tensor_at blk.1.attn_v.weight)" conv=notrunc 2>/dev/null
+gguf-logits -q -m h.gguf -o other ids
+gguf-edit --rename-tensor blk.1.attn_v.weight=v.extra -o i.gguf h.gguf
+mv i.gguf h.gguf
+ok "a layer without attn_v" gguf-logits -q -m h.gguf --arch-file c.yaml -o logits2 ids
+same "... has its keys as values" logits2 other
+refused "... unless the description has qkv, where values may be" "blk.1.attn_v.weight: is missing" --arch-file a.yaml
+keys=$keys_were
+make_model $eps=1e-5
+gguf-logits -q -m h.gguf -o logits ids
 line=$(grep -n 'kv_heads: n_kv' a.yaml | sed 's/:.*//')
 mistake "a misspelt key" "kv_head: unknown key (./a.yaml, line $line, column 13)" \
 	's/kv_heads: n_kv/kv_head: n_kv/'
