@@ -200,6 +200,13 @@ sed -i.was 's/layers: a/layers: c + a/' "$TMP/bad.yaml"
 says "names refer to each other" \
 	"bad.yaml: line 7, column 11: c + a: c: the names in it refer to each other endlessly" \
 	gguf-convert --arch-file "$TMP/bad.yaml" -o "$TMP/no.gguf" "$TMP/m"
+cat >"$TMP/bad.yaml" <<'END'
+{schema: 1, arch: llama, like: llama, classes: {LlamaForCausalLM: {}},
+convert: {metadata: {rope.freq_base: [f32, "rope_thetta ?? 10000.0"]}}}
+END
+is "a misspelt key of config.json: the one that was meant is missed" \
+	"$(gguf-convert --arch-file "$TMP/bad.yaml" --dry-run -o "$TMP/no.gguf" "$DATA/wiki-7m" 2>&1 >"$TMP/plan")" \
+	"gguf-convert: $DATA/wiki-7m: config.json: rope_theta: is 10000.0, which $TMP/bad.yaml does not read"
 for option in --arch-file --metadata; do
 	says "$option: no such file" "gguf-convert: nowhere: No such file" gguf-convert $option nowhere \
 		-o "$TMP/no.gguf" "$DATA/wiki-7m"
