@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * edit_value.c - see edit_value.h. Numbers are checked by the setters of libggu: items of an array pass through a
  * pair of a scratch metadata, whose packed value is then copied. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 #include "../libgguf/text.h"
 #include "../libgguf/types.h"
+#include "decimal.h"
 #include "edit_value.h"
 #include "msg.h"
 
@@ -43,24 +43,32 @@ static struct spec parse_type(const char *key, const char *type, size_t n)
 	return s;
 }
 
+/* A number with a fraction, or what JSON has in place of one. */
+static bool read_float(const char *text, double *v)
+{
+	const char *at = text + (*text == '-');
+	if (text_same(at, "nan")) *v = NAN;
+	else if (text_same(at, "inf") || text_same(at, "infinity")) *v = INFINITY;
+	else if (!decimal_real(&at, v) || *at) return false;
+	if (*text == '-') *v = -*v;
+	return true;
+}
+
 /* Sets key to the number or truth value that text spells; false if it spells none of that type. text ends in a NUL. */
 static bool set_scalar(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const char *text)
 {
-	char *end;
 	bool negative = *text == '-', ok;
+	const char *at = text + negative;
+	uint64_t u;
+	double x;
 	if (t == GGU_BOOL) {
 		ok = !strcmp(text, "true") || !strcmp(text, "false");
 		return ok && !ggu_meta_set_bool(m, key, *text == 't');
 	}
-	if (!*text || text[strspn(text, " \t\n")] != *text) return false;
-	errno = 0;
-	if (t == GGU_F32 || t == GGU_F64) {
-		double v = strtod(text, &end);
-		return !*end && !(errno && isinf(v)) && !ggu_meta_set_float(m, key, t, v);
-	}
-	if (strspn(text + negative, "0123456789") != strlen(text + negative) || !text[negative]) return false;
-	if (negative) return !ggu_meta_set_int(m, key, t, strtoll(text, &end, 10)) && !errno;
-	return !ggu_meta_set_uint(m, key, t, strtoull(text, &end, 10)) && !errno;
+	if (t == GGU_F32 || t == GGU_F64) return read_float(text, &x) && !ggu_meta_set_float(m, key, t, x);
+	if (!decimal_whole(&at, &u) || *at) return false;
+	if (!negative) return !ggu_meta_set_uint(m, key, t, u);
+	return u <= (uint64_t)1 << 63 && !ggu_meta_set_int(m, key, t, (int64_t)(0 - u));
 }
 
 /* Sets one item of an array of numbers in the same way, from JSON. */

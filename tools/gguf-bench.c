@@ -14,6 +14,7 @@
 #include "../model/eval/profile.h"
 #include "../model/eval/session.h"
 #include "../quant/quant.h"
+#include "decimal.h"
 #include "kv_json.h"
 #include "limits.h"
 #include "load.h"
@@ -60,10 +61,9 @@ static int parse_list(void *to, const char *text)
 	struct list *l = to;
 	l->n = 0;
 	for (const char *p = text;; p++) {
-		size_t digits = strspn(p, "0123456789");
-		if (!digits || digits > 8 || l->n == MAX_LIST || strtoul(p, NULL, 10) > MAX_TOKENS) return 1;
-		l->v[l->n++] = strtoul(p, NULL, 10);
-		p += digits;
+		uint64_t n;
+		if (!decimal_whole(&p, &n) || n > MAX_TOKENS || l->n == MAX_LIST) return 1;
+		l->v[l->n++] = (size_t)n;
 		if (!*p) return 0;
 		if (*p != ',') return 1;
 	}

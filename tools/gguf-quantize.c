@@ -13,6 +13,7 @@
 #include "../quant/quant.h"
 #include "../quant/recipe.h"
 #include "calibrate.h"
+#include "decimal.h"
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
@@ -36,13 +37,13 @@ static struct {
 
 static int parse_part(void *to, const char *text)
 {
-	unsigned i, n;
-	int end = 0;
+	const char *at = text;
+	uint64_t i, n;
 	(void)to;
-	if (sscanf(text, "%5u/%5u%n", &i, &n, &end) != 2 || text[end] || !n || n > SHARD_MAX) return 1;
-	if (i < 1 || i > n) msg_die("--part %s: parts are counted from 1, to %u here", text, n);
-	o.part.i = i - 1;
-	o.part.n = n;
+	if (!decimal_whole(&at, &i) || *at++ != '/' || !decimal_whole(&at, &n) || *at || !n || n > SHARD_MAX) return 1;
+	if (i < 1 || i > n) msg_die("--part %s: parts are counted from 1, to %u here", text, (unsigned)n);
+	o.part.i = (uint32_t)i - 1;
+	o.part.n = (uint32_t)n;
 	return 0;
 }
 
@@ -51,17 +52,16 @@ static int parse_objective(void *to, const char *text)
 	static struct quant_objective given;
 	const struct quant_objective none = { 0, 0, 0 };
 	float *const part[] = { &given.doubt, &given.prior, &given.lift };
-	char *end;
+	double x;
 	(void)to;
 	o.objective = NULL;
 	if (strcmp(text, "default") == 0) return 0;
 	given = none;
 	o.objective = &given;
 	if (strcmp(text, "plain") == 0) return 0;
-	for (int k = 0; k < 3; k++, text = end + 1) {
-		if (!strchr("0123456789.", *text)) return 1;
-		*part[k] = strtof(text, &end);
-		if (end == text || !(*part[k] <= 100) || *end != (k < 2 ? ',' : 0)) return 1;
+	for (int k = 0; k < 3; k++) {
+		if (!decimal_real(&text, &x) || x > 100 || *text++ != (k < 2 ? ',' : 0)) return 1;
+		*part[k] = (float)x;
 	}
 	return 0;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "../model/vocab/tokenizer.h"
 #include "../quant/quant.h"
 #include "complete.h"
+#include "decimal.h"
 #include "habit.h"
 #include "msg.h"
 #include "near.h"
@@ -82,16 +82,13 @@ static const struct opt *find_letter(const struct opt *opts, char c)
 
 static void set_number(const struct opt *o, const char *shown, const char *arg)
 {
-	char *end, most[24];
-	double d;
-	unsigned long long u = 0;
-	bool digits = *arg && !arg[strspn(arg, "0123456789")], whole = o->kind != OPT_K_DOUBLE;
-	errno = 0;
-	if (whole) {
-		u = strtoull(arg, &end, 10);
-		d = (double)u;
-	} else d = strtod(arg, &end);
-	if (errno || end == arg || *end || (whole && !digits) || !(d >= o->min && d <= o->max)) {
+	const char *end = arg;
+	char most[24];
+	double d = 0;
+	uint64_t u = 0;
+	bool whole = o->kind != OPT_K_DOUBLE, ok = whole ? decimal_whole(&end, &u) : decimal_real(&end, &d);
+	if (whole) d = (double)u;
+	if (!ok || *end || !(d >= o->min && d <= o->max)) {
 		snprintf(most, sizeof most, o->max < 0x1p64 ? "%.15g" : "18446744073709551615", o->max);
 		usage("%s expects %s from %.15g to %s, not '%s'", shown, whole ? "a whole number" : "a number", o->min,
 			most, arg);
@@ -104,17 +101,17 @@ static void set_number(const struct opt *o, const char *shown, const char *arg)
 static void set_size(const struct opt *o, const char *shown, const char *arg)
 {
 	static const char letters[] = "kMGT";
-	char *end;
-	double d = strtod(arg, &end), step;
-	const char *at = *end ? strchr(letters, *end == 'K' ? 'k' : *end) : NULL;
-	if (end == arg || arg[strspn(arg, "0123456789.kKMGTi")] || !(d > 0))
-		usage("%s expects a size such as 500M or 4Gi, not '%s'", shown, arg);
+	const char *end = arg, *at;
+	double d = 0, step;
+	bool ok = decimal_real(&end, &d);
+	at = *end ? strchr(letters, *end == 'K' ? 'k' : *end) : NULL;
 	if (at) {
 		step = end[1] == 'i' ? 1024 : 1000;
 		for (long i = at - letters; i >= 0; i--) d *= step;
 		end += 1 + (end[1] == 'i');
 	}
-	if (*end || !(d >= 1 && d < 0x1p63)) usage("%s expects a size such as 500M or 4Gi, not '%s'", shown, arg);
+	if (!ok || *end || !(d >= 1 && d < 0x1p63))
+		usage("%s expects a size such as 500M or 4Gi, not '%s'", shown, arg);
 	*(uint64_t *)o->to = (uint64_t)d;
 }
 

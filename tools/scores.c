@@ -6,6 +6,7 @@
 #include <string.h>
 #include "../model/util/file.h"
 #include "../quant/vec.h"
+#include "decimal.h"
 #include "kv_json.h"
 #include "msg.h"
 #include "near.h"
@@ -157,10 +158,10 @@ static void print_text(const struct result *r, bool has_base)
 static size_t read_rule(const char *rule, bool has_base, double *bound)
 {
 	size_t m = 0, n = strcspn(rule, "=");
-	char *end = NULL, asked[16] = "", hint[NEAR_BYTES];
+	const char *at = rule + n + 1;
+	char asked[16] = "", hint[NEAR_BYTES];
 	struct near near = { .asked = asked };
-	if (rule[n]) *bound = strtod(rule + n + 1, &end);
-	if (!rule[n] || end == rule + n + 1 || *end || isnan(*bound))
+	if (!rule[n] || !decimal_real(&at, bound) || *at)
 		msg_die("--fail-above expects NAME=NUMBER, not '%s'", rule);
 	while (m < N_MEASURES && (strlen(names[m]) != n || memcmp(names[m], rule, n))) m++;
 	if (m < n_measures(has_base)) return m;

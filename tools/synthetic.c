@@ -8,6 +8,7 @@
 #include "../libgguf/types.h"
 #include "../quant/quant.h"
 #include "../quant/recipe.h"
+#include "decimal.h"
 #include "msg.h"
 #include "synthetic.h"
 
@@ -42,12 +43,13 @@ struct plan {
 static double parse_size(const char *spec, const char **type)
 {
 	static const char letters[] = "kMBT";
-	char *end;
-	double n = strtod(spec, &end);
-	const char *letter = *end && *end != ',' ? strchr(letters, *end) : NULL;
+	const char *end = spec, *letter;
+	double n = 0;
+	bool ok = decimal_real(&end, &n);
+	letter = *end && *end != ',' ? strchr(letters, *end) : NULL;
 	for (const char *l = letters; letter && l <= letter; l++) n *= 1000;
 	if (letter) end++;
-	if (end == spec || *end != ',' || !(n >= 1e6 && n <= 1e12))
+	if (!ok || *end != ',' || !(n >= 1e6 && n <= 1e12))
 		msg_die("--synthetic expects a size from 1M to 1T and a type, as in 1.1B,Q4_K_M, not '%s'", spec);
 	*type = end + 1;
 	return n;

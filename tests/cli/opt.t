@@ -75,7 +75,24 @@ is "... says the range" "$(first err)" \
 	"gguf-run: --seed expects a whole number from 0 to 18446744073709551615, not '18446744073709551616'"
 is "no number" "$(run gguf-info --ctx=12x m.gguf)" 2
 is "... the option is named" "$(first err)" "gguf-info: --ctx expects a whole number from 1 to 1000000000000, not '12x'"
-for n in ' 8' +8 -8 0x8 8. 8e0 ''; do is "no whole number: '$n'" "$(run gguf-info --ctx "$n" m.gguf)" 2; done
+# numbers are read in one way. accepted OPTION NUMBER...: those that are not refused, each with a colon
+accepted()
+{
+	p=${1%% *} option=${1#* }; shift
+	for n; do
+		run "$p" "$option$n" -m m.gguf >/dev/null
+		first err | grep -q ' expects ' || printf '%s:' "$n"
+	done
+}
+for option in "gguf-info --ctx=" "gguf-run --seed=" "gguf-bench --generate=8," "gguf-quantize --part=1/"; do
+	is "whole numbers: $option" "$(accepted "$option" ' 8' '8 ' +8 -8 -0 0x8 8_0 8. 8e0 nan inf '' 8 008 8x \
+		18446744073709551616)" 8:008:
+done
+for option in "gguf-info --bandwidth=" "gguf-run --temp=" "gguf-plan --size=" "gguf-quantize --objective=0,0," \
+	"gguf-perplexity --fail-above=ppl="; do
+	is "numbers: $option" "$(accepted "$option" ' 8' '8 ' +8 -8 -0 0x8 8_0 nan inf infinity '' . e8 8e 1e400 8.8.8 \
+		8x 8 8. 8.8 .8e1 8E+0 80e-1)" 8:8.:8.8:.8e1:8E+0:80e-1:
+done
 is "an option with control characters" "$(run gguf-info "$(printf -- '--\033[31m')" m.gguf)" 2
 is "... is masked" "$(first err)" "gguf-info: unknown option '--\\x1B[31m'"
 # a name that is longer than a message: what is wrong stands before it or after it
