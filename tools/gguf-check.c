@@ -150,7 +150,7 @@ int main(int argc, char **argv)
 		int s = check_file(names[i], pool, out, all);
 		if (s > worst) worst = s;
 	}
-	if (all) json_print(all, JSON_INDENT(1));
+	if (all) json_print_files(all, true);
 	ggu_pool_free(pool);
 	out_end(out, worst != EXIT_TROUBLE);
 	return worst;

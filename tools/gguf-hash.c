@@ -215,7 +215,7 @@ int main(int argc, char **argv)
 		p.name = names[i];
 		if (!one_file(&p, m, out, all)) p.lost = true;
 	}
-	if (all) json_print(all, JSON_INDENT(1));
+	if (all) json_print_files(all, true);
 	ggu_pool_free(p.pool);
 	manifest_free(m);
 	free(listed);

@@ -508,9 +508,7 @@ int main(int argc, char **argv)
 		int s = show(argv[i], argc > 1, out, all);
 		if (s > worst) worst = s;
 	}
-	if (all && (argc > 1 || json_array_size(all)))
-		json_print(argc > 1 ? json_incref(all) : json_incref(json_array_get(all, 0)), JSON_INDENT(1));
-	json_decref(all);
+	if (all) json_print_files(all, argc > 1);
 	out_end(out, worst != EXIT_TROUBLE);
 	return worst;
 }

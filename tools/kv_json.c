@@ -149,3 +149,9 @@ void json_print(json_t *j, size_t layout)
 	putchar('\n');                         /* out_close_stdout reports a failure */
 	json_decref(j);
 }
+
+void json_print_files(json_t *all, bool as_list)
+{
+	if (json_array_size(all)) json_print(json_incref(as_list ? all : json_array_get(all, 0)), JSON_INDENT(1));
+	json_decref(all);
+}

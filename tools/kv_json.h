@@ -31,4 +31,8 @@ void json_push(json_t *array, json_t *value);
 /* The document and a newline on stdout; exits 2 if that fails. layout: JSON_INDENT(1) or JSON_COMPACT. Frees j. */
 void json_print(json_t *j, size_t layout);
 
+/* The same with what is in the array `all`, an item for each file that could be read, as a list or, if there is only
+ * one file, as it is. Nothing if no file could be read, so that whoever reads this does not take it for an answer. */
+void json_print_files(json_t *all, bool as_list);
+
 #endif

@@ -198,6 +198,7 @@ is "... of a pipe: the first" "$(cat cut.gguf | gguf-check | sed 's/.*\[//')" "1
 not_ok "several files: one has a defect" 1 gguf-check m.gguf b.gguf many.gguf
 not_ok "... one cannot be read" 2 gguf-check many.gguf nothing.gguf
 is "... the others are checked all the same" "$(gguf-check nothing.gguf many.gguf 2>/dev/null | wc -l | tr -d ' ')" 6
+is "JSON of files that cannot be read: nothing" "$(gguf-check --json nothing.gguf nowhere.gguf 2>/dev/null; echo $?)" 2
 is "JSON" "$(gguf-check --json m.gguf many.gguf | jq -c '[.[] | [.file, [.defects[].rule]]]' | tr -d ' ')" \
 	'[["m.gguf",[]],["many.gguf",['"$(gguf-check many.gguf | sed 's/.*\[//; s/\]//' | paste -sd,)"']]]'
 not_ok "no such profile" 2 gguf-check --profile vllm m.gguf

@@ -135,6 +135,8 @@ not_ok "a missing file among others" 2 sh -c 'gguf-hash --whole nothing.gguf m.g
 is "... they are hashed" "$(cat others)" "$(cat one)"
 is "... it and what is no GGUF are reported" "$(sed 's/^gguf-hash: \([a-z.]*\): .*/\1/' err)" "nothing.gguf
 all.manifest"
+is "... as JSON" "$(gguf-hash --json nothing.gguf m.gguf all.manifest 2>/dev/null | jq -c '[.[].file]')" '["m.gguf"]'
+is "... alone, nothing" "$(gguf-hash --json nothing.gguf all.manifest 2>/dev/null; echo $?)" 2
 not_ok "... with -o" 2 gguf-hash -o others.manifest nothing.gguf m.gguf
 ok "... no file appears" test ! -e others.manifest
 sed 's/ m\.gguf/ gone.gguf/' all.manifest | cat - all.manifest >gone.manifest

@@ -54,6 +54,7 @@ is "... it is reported" "$(cut -d ' ' -f 2 err)" "nothing.gguf:
 gone.gguf:"
 is "... as JSON" "$(gguf-info --json nothing.gguf m.gguf 2>err | jq -c '[.[].file]')" '["m.gguf"]'
 is "... alone, nothing" "$(gguf-info --json nothing.gguf 2>err)" ""
+is "... nor of several that are missing" "$(gguf-info --json nothing.gguf nowhere.gguf 2>err)" ""
 not_ok "... with -o" 2 gguf-info -o others.txt nothing.gguf m.gguf
 ok "... no file appears" test ! -e others.txt
 
