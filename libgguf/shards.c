@@ -7,43 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
-#include "text.h"
-
-enum { DIGITS = 5, TAIL = sizeof "-00001-of-00002.gguf" - 1 };
-
-static bool number(const char *s, uint32_t *v)
-{
-	*v = 0;
-	for (int i = 0; i < DIGITS; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return false;
-		*v = 10**v + (uint32_t)(s[i] - '0');
-	}
-	return true;
-}
-
-/* "dir/NAME-00002-of-00003.gguf": no = 1, count = 3; false for other names. */
-static bool parse_name(const char *path, uint32_t *no, uint32_t *count)
-{
-	size_t n = strlen(path);
-	const char *s;
-
-	if (n <= TAIL)
-		return false;
-	s = path + n - TAIL;
-	if (s[0] != '-' || !text_starts(s + 1 + DIGITS, "-of-") || strcmp(s + 1 + 2*DIGITS + 4, ".gguf"))
-		return false;
-	if (!number(s + 1, no) || !number(s + 1 + DIGITS + 4, count) || !*no || *no > *count)
-		return false;
-	--*no;
-	return true;
-}
+#include "shard_name.h"
 
 bool ggu_shards_begin_elsewhere(const char *path)
 {
 	uint32_t no, count;
 
-	return parse_name(path, &no, &count) && no;
+	return shard_name_parse(path, &no, &count) && no;
 }
 
 bool ggu_shards_are_named(const struct ggu_meta *m)
@@ -102,12 +72,11 @@ static enum ggu_status open_one(struct ggu_file *f, uint32_t i, uint32_t count, 
 	struct ggu_shard *s = &f->shard[i];
 	struct ggu_meta *m = NULL;
 	enum ggu_status status;
-	char *name = strdup(path), digits[DIGITS + 1];
+	char *name = strdup(path);
 
 	if (!name)
 		return ggu_no_memory(err);
-	snprintf(digits, sizeof digits, "%05u", (i + 1) % 100000);
-	memcpy(name + strlen(name) - TAIL + 1, digits, DIGITS);
+	shard_name_set(name, i);
 	status = ggu_shard_of_path(s, name, 0, err);
 	if (status == GGU_OK)
 		status = ggu_header_read(f, i, &m, err);
@@ -201,7 +170,7 @@ enum ggu_status ggu_shards_open(struct ggu_file *f, const char *path, struct ggu
 	TRY(ggu_tolerate(&l, says(f->meta, "split.count", &n, err), err));
 	if (!ggu_meta_uint(f->meta, "split.count", &n) || n == UINT64_MAX || !n)
 		return GGU_OK;          /* reported, or the 0 that a merge leaves */
-	named = path && parse_name(path, &no, &count);
+	named = path && shard_name_parse(path, &no, &count);
 	if (n == 1 && !(named && count == 1))   /* whatever its name, nothing is missing */
 		return GGU_OK;
 	if (!named)

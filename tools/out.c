@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "../libgguf/shard_name.h"
 #include "msg.h"
 #include "out.h"
 #include "temp.h"
@@ -122,9 +123,26 @@ bool out_is(const struct out *o, const char *input)
 	if (have_a && have_b) return S_ISREG(a.st_mode) && same_inode(&a, &b);
 	return !have_a && !have_b && o->name && !is_stdin && same_place(o->name, input);
 }
+/* A name of a shard stands for all shards: is it one of those? */
+static bool is_in_set(const struct out *o, const char *input)
+{
+	uint32_t no, count;
+	char *name;
+	struct stat st;
+	bool found = false;
+	if (!input || !shard_name_parse(input, &no, &count)) return false;
+	name = msg_need(strdup(input));
+	for (uint32_t i = 0; i < count && !found; i++) {
+		shard_name_set(name, i);
+		if (stat(name, &st)) break;     /* the set cannot be opened then */
+		found = out_is(o, name);
+	}
+	free(name);
+	return found;
+}
 void out_refuse_input(const struct out *o, const char *input)
 {
-	if (out_is(o, input))
+	if (out_is(o, input) || is_in_set(o, input))
 		msg_die("%s: input and output are the same file", msg_name(input));
 }
 

@@ -17,7 +17,7 @@ void out_check(const char *name);
 /* Is input ("-": standard input; NULL: none) the file that o replaces? Also true if neither exists yet and both names
  * lead to the same place. */
 bool out_is(const struct out *o, const char *input);
-/* Dies if it is. */
+/* Dies if it is, or if input is named as a shard and another shard of the set is. */
 void out_refuse_input(const struct out *o, const char *input);
 /* The same for each shard of f, which was opened as name. */
 void out_refuse_sources(const struct out *o, const char *name, const struct ggu_file *f);

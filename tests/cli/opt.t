@@ -233,6 +233,11 @@ ok "shards" gguf-info s-00001-of-00002.gguf
 is "onto another shard" "$(run gguf-info -o s-00002-of-00002.gguf s-00001-of-00002.gguf)" 2
 is "... of either side" "$(run gguf-diff -o s-00002-of-00002.gguf m.gguf s-00001-of-00002.gguf)" 2
 same "... leaves it alone" s-00002-of-00002.gguf second
+for p in gguf-info gguf-check gguf-hash; do
+	is "$p: what is printed of a file is not appended to a shard of the next" \
+		"$($p m.gguf s-00001-of-00002.gguf 2>/dev/null >>s-00002-of-00002.gguf; echo "$?"
+		cmp s-00002-of-00002.gguf second)" 2
+done
 is "an empty name" "$(run gguf-info -o '' m.gguf)" 2
 ok "... is reported as such" grep -q 'name of the output is empty' err
 echo old >target.txt
