@@ -384,8 +384,10 @@ static void no_key(const char *name, const struct ggu_meta *m)
 static bool print_value(const struct ggu_file *f, const char *title, const char *name)
 {
 	const struct ggu_kv *kv = ggu_meta_find(ggu_file_meta(f), o.get);
-	if (kv) print_items(title, kv);
+	char *shown = title ? text_mask(title, strlen(title)) : NULL;
+	if (kv) print_items(shown, kv);
 	else if (!msg_quiet) no_key(name, ggu_file_meta(f));
+	free(shown);
 	return kv != NULL;
 }
 

@@ -69,6 +69,11 @@ is "... bytes as they are" "$(gguf-info --get tokenizer.ggml.tokens m.gguf | sed
 	tr -d ' ')" 62ff0a
 is "... of two files, with their names" "$(gguf-info --get general.architecture m.gguf - <m.gguf)" "m.gguf: llama
 (stdin): llama"
+odd=$(printf 'a\033[31m\nb')
+cp m.gguf "$odd"
+is "... which are masked, as above a whole file" "$(gguf-info --get general.architecture "$odd" m.gguf | head -n 1)" \
+	'a\x1B[31m\nb: llama'
+rm "$odd"
 gguf-edit --set 'tokenizer.chat_template=str:a
 
 b
