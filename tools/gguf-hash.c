@@ -111,7 +111,8 @@ static bool choose(struct hashing *h, struct pass *p, struct manifest *m)
 		if (p->entry[i].tensor) h->tensors = true;
 		else h->whole = true;
 	}
-	if (p->entry && !h->whole && !h->tensors) msg_say("%s: the manifest has no digest of that kind", p->name);
+	if (p->entry && !h->whole && !h->tensors)
+		msg_say("%s: the manifest has no digest of that kind", msg_name(p->name));
 	return h->whole || h->tensors;
 }
 /* Reports tensors that the manifest has and the file lacks. */

@@ -212,7 +212,7 @@ static void check_matrix(const struct plan *p, const char *path)
 		to[i].type = may ? other : own;
 	}
 	if (remake_check(&re, NULL, &err))
-		msg_die("%s: %s has %s: is it from another model?", path, err.where, err.what);
+		msg_die("%s: %s has %s: is it from another model?", msg_name(path), err.where, err.what);
 	free(to);
 }
 

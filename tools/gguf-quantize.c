@@ -337,7 +337,7 @@ static struct imatrix *read_matrix(void)
 	struct ggu_error err;
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err) != GGU_OK) msg_die_error(o.imatrix, &err);
 	if (im && o.damp >= 0 && !imatrix_n_covariances(im))
-		msg_warn("%s: it has no covariances, so --damp changes nothing", o.imatrix);
+		msg_warn("%s: it has no covariances, so --damp changes nothing", msg_name(o.imatrix));
 	return im;
 }
 

@@ -136,9 +136,9 @@ struct manifest *manifest_read(const char *path)
 		if (entry(line, m->entry + m->n)) m->n++;
 		else if (!bad++) first_bad = number;
 	}
-	if (!m->n) msg_die("%s: not a manifest: there are no lines of algorithm, digest and name", path);
+	if (!m->n) msg_die("%s: not a manifest: there are no lines of algorithm, digest and name", msg_name(path));
 	if (bad)
-		msg_warn("%s: line %zu%s not algorithm, digest and name", path, first_bad,
+		msg_warn("%s: line %zu%s not algorithm, digest and name", msg_name(path), first_bad,
 			bad > 1 ? " and others are" : " is");
 	qsort(m->entry, m->n, sizeof *m->entry, by_name);
 	find_tensors(m);

@@ -148,7 +148,7 @@ void msg_error(const char *file, const struct ggu_error *err)
 	/* a shard's name replaces that of the set; a file of a folder follows the folder; file_named has added ./ */
 	if (strchr(inner, '/') || is_shard_beside(inner, name)) {
 		bool added = !strncmp(inner, "./", 2) && file && strncmp(file, "./", 2);
-		name = inner + (added ? 2 : 0);
+		name = !strcmp(inner, "/dev/stdin") ? msg_name(NULL) : inner + (added ? 2 : 0);
 		inner = "";
 	}
 	if (strstr(err->what, reason)) reason = "";

@@ -133,8 +133,10 @@ struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct 
 	enum ggu_status s;
 	s = remake_check(&re, lacks, &err);
 	if (s == GGU_ERR_RANGE)
-		msg_die("%s: %s has %s: is it from another model?", run->imatrix_name, err.where, err.what);
-	if (s == GGU_ERR_MISSING) msg_die("%s: has no data for %s, which %s", run->imatrix_name, err.where, err.what);
+		msg_die("%s: %s has %s: is it from another model?", msg_name(run->imatrix_name), err.where,
+			err.what);
+	if (s == GGU_ERR_MISSING)
+		msg_die("%s: has no data for %s, which %s", msg_name(run->imatrix_name), err.where, err.what);
 	if (s != GGU_OK) msg_die_error(run->name, &err);
 	for (size_t i = 0; i < re.n; i++) {
 		if (lacks[i]) note(&missing, re.t[i]->name);
@@ -142,7 +144,7 @@ struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct 
 	}
 	if (missing.n)
 		msg_warn("%s: has no data for these tensors (%zu), whose columns are weighted equally: %s%s%s",
-			run->imatrix_name, missing.n, missing.text, more(&missing),
+			msg_name(run->imatrix_name), missing.n, missing.text, more(&missing),
 			output ? " (gguf-imatrix --process-output collects for output.weight)" : "");
 	free(missing.text);
 	free(lacks);
@@ -233,7 +235,7 @@ void remake_run_write(const struct remake_run *run, struct ggu_writer *w, struct
 	if (run->verbose) remake_table_total(stderr, &run->re, ggu_writer_file_bytes(w));
 	if (writing.unseen.n)
 		msg_warn("%s: no token reached these matrices, whose columns are weighted equally: %s%s",
-			run->imatrix_name, writing.unseen.text, more(&writing.unseen));
+			msg_name(run->imatrix_name), writing.unseen.text, more(&writing.unseen));
 	free(writing.unseen.text);
 	ggu_pool_free(pool);
 }

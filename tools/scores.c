@@ -212,7 +212,7 @@ int scores_report(const struct scores *s, enum scores_form form, const struct op
 
 enum { MAX_PART = 1 << 30 };
 
-static _Noreturn void no_part(const char *file) { msg_die("%s: not what --partial prints", file); }
+static _Noreturn void no_part(const char *file) { msg_die("%s: not what --partial prints", msg_name(file)); }
 static size_t count_of(const char *file, const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);
@@ -288,7 +288,7 @@ struct scores scores_merge(char **files, int n)
 	struct named_part *p = msg_need(calloc((size_t)n, sizeof *p));
 	struct scores all;
 	size_t per, at = 0;
-	for (int i = 0; i < n; i++) p[i] = (struct named_part){ files[i], read_part(files[i]) };
+	for (int i = 0; i < n; i++) p[i] = (struct named_part){ msg_name(files[i]), read_part(files[i]) };
 	qsort(p, (size_t)n, sizeof *p, by_window);
 	all = p[0].s;
 	per = scores_per(all.n_ctx);
@@ -309,6 +309,6 @@ struct scores scores_merge(char **files, int n)
 		free(p[i].s.v);
 	}
 	free(p);
-	if (!all.windows) msg_die("%s: no windows", files[0]);
+	if (!all.windows) msg_die("%s: no windows", msg_name(files[0]));
 	return all;
 }

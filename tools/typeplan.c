@@ -2,6 +2,7 @@
  * typeplan.c - see typeplan.h. A plan's tensors are found by name in a sorted list; without a plan, recipe.h chooses,
  * and wishes (typewish.h) override it. */
 #include <errno.h>
+#include <limits.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ enum { PLAN_MAX = 64 << 20 };
 /* name: as in a plan, in its own memory; line: of the plan, 0: not there so far */
 struct by_name { char *name; size_t at; unsigned line; };
 struct plan {
-	const char *path;
+	const char *path;                       /* for messages */
 	bool may_need_matrix;
 	const struct ggu_tensor *const *t;
 	size_t n;
@@ -108,7 +109,7 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 	struct by_name *found;
 	const struct ggu_type_info *info;
 	const struct ggu_tensor *t;
-	char where[64];
+	char where[PATH_MAX + 32];
 	uint32_t to;
 	uint64_t unused;
 	if (!name || !type || name->kind != YAML_SCALAR || type->kind != YAML_SCALAR)
@@ -123,7 +124,7 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 	if (shape && !is_shape(shape, t))
 		msg_die("%s: line %u: %s has another shape in the model: is the plan for another one?", p->path,
 			item->line, name->text);
-	snprintf(where, sizeof where, "%.40s: line %u", p->path, item->line);
+	snprintf(where, sizeof where, "%s: line %u", p->path, item->line);
 	info = ggu_type_find(type->text);
 	to = info && info->id == t->type ? t->type : typeplan_type(where, type->text);
 	if (!ggu_type_bytes(to, t->ne[0], &unused))
@@ -158,7 +159,7 @@ static char *name_in_plan(const struct ggu_tensor *t)
 static void from_plan(const char *path, bool may_need_matrix, const struct ggu_tensor *const *t, size_t n,
 	struct recipe_choice *choice)
 {
-	struct plan p = { path, may_need_matrix, t, n, msg_need(calloc(n + 1, sizeof *p.index)), choice };
+	struct plan p = { msg_name(path), may_need_matrix, t, n, msg_need(calloc(n + 1, sizeof *p.index)), choice };
 	struct yaml_doc *doc;
 	struct ggu_error err;
 	size_t bytes;
@@ -172,7 +173,7 @@ static void from_plan(const char *path, bool may_need_matrix, const struct ggu_t
 	qsort(p.index, n, sizeof *p.index, name_order);
 	if (yaml_doc_parse(&doc, path, text, bytes, &err) != GGU_OK) msg_die_error(path, &err);
 	root = yaml_doc_root(doc);
-	if (!root || root->kind != YAML_SEQUENCE) msg_die("%s: not a list of tensors and types", path);
+	if (!root || root->kind != YAML_SEQUENCE) msg_die("%s: not a list of tensors and types", p.path);
 	for (size_t i = 0; i < root->count; i++) plan_item(&p, root->items[i]);
 	yaml_doc_free(doc);
 	for (size_t i = 0; i < n; i++) free(p.index[i].name);

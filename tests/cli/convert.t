@@ -482,6 +482,6 @@ gguf-convert -q --metadata "$TMP/fifo" -o "$TMP/c.gguf" "$DATA/wiki-7m"
 same "--metadata from a named pipe" "$TMP/c.gguf" "$TMP/a.gguf"
 cat "$TMP/tiny.yaml" >"$TMP/fifo" &
 ok "--arch-file from a named pipe" gguf-convert -q --arch-file "$TMP/fifo" -o "$TMP/d.gguf" "$DATA/wiki-7m"
-says "standard input that is not JSON" "/dev/stdin: byte 0: line 1" gguf-convert --metadata - -o "$TMP/no.gguf" \
-	"$DATA/wiki-7m" <"$TMP/tiny.yaml"
+says "standard input that is not JSON" "gguf-convert: (stdin): byte 0: line 1" \
+	gguf-convert --metadata - -o "$TMP/no.gguf" "$DATA/wiki-7m" <"$TMP/tiny.yaml"
 done_testing

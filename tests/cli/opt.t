@@ -337,6 +337,35 @@ ok "logits into another folder" sh -c 'echo 1 2 | gguf-logits -m model.gguf -o a
 is "... and through /dev/stdout" "$(echo 1 2 | gguf-logits -m model.gguf -o /dev/stdout | cksum)" \
 	"$(cksum <away/logits)"
 
+# standard input has one name in messages, whatever is read from it and whatever is wrong with it
+head -n 40 "$DATA/prose/calibration.txt" | gguf-imatrix -q -m model.gguf --ctx 64 --chunks 1 -o im.gguf
+gguf-hash --whole <m.gguf >manifest
+echo 1 2 >ids
+{
+	for from in . ids manifest; do
+		for command in gguf-info gguf-check gguf-hash "gguf-cat - x" "gguf-diff - m.gguf" \
+			"gguf-edit --delete x" "gguf-split --merge" "gguf-plan q4_0" "gguf-quantize q4_0" \
+			"gguf-quantize -i - q4_0 m.gguf" "gguf-quantize --plan - m.gguf" \
+			"gguf-convert --arch-file - $DATA/wiki-7m" "gguf-convert --metadata - $DATA/wiki-7m" \
+			"gguf-imatrix --merge -" "gguf-imatrix --stats -" "gguf-imatrix -m model.gguf" \
+			"gguf-perplexity -m model.gguf" "gguf-perplexity --merge -" \
+			"gguf-tokenize -m - m.gguf" "gguf-tokenize -m model.gguf --json"; do
+			# shellcheck disable=SC2086
+			$command <$from
+		done
+	done
+	gguf-hash --check - m.gguf <ids
+	gguf-hash --sha1 --check manifest <m.gguf
+	echo '{}' | gguf-perplexity --merge -
+	echo '- {tensor: x, type: q8_0}' | gguf-quantize --plan - model.gguf
+	echo '{schema: 2}' | gguf-convert --arch-file - "$DATA/wiki-7m"
+	gguf-quantize -i - --damp 1 q4_0 model.gguf <im.gguf
+	gguf-plan -i - --bpw 5 m.gguf <im.gguf
+	gguf-quantize -i - q4_0 model.gguf <im.gguf | cksum >/dev/null
+} 2>said >out
+is "standard input is called (stdin)" "$(grep -av '(stdin): ' said)" ""
+is "... in many messages" "$([ "$(wc -l <said)" -gt 60 ] && echo yes)" yes
+
 # signals while writing
 # written PID: the program has its output open
 written()
