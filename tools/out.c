@@ -49,13 +49,15 @@ static bool same_inode(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Sets the mode, and if possible the owner, of what is replaced; otherwise what umask leaves. */
+/* Sets the mode, and if possible the owner, of what is replaced; otherwise what umask leaves. If the file has to be of
+ * another group, that group may do only what others may too. */
 static void take_mode(int fd, const struct stat *old)
 {
-	mode_t mask = umask(0);
+	mode_t mask = umask(0), mode = old ? old->st_mode & 0777 : 0666 & ~mask;
 	umask(mask);
-	if (old && fchown(fd, old->st_uid, old->st_gid)) (void)!fchown(fd, (uid_t)-1, old->st_gid);
-	fchmod(fd, old ? old->st_mode & 0777 : 0666 & ~mask);
+	if (old && fchown(fd, old->st_uid, old->st_gid) && fchown(fd, (uid_t)-1, old->st_gid))
+		mode &= 0707 | (mode & 7) << 3;
+	fchmod(fd, mode);
 }
 
 struct out *out_open(const char *name, bool binary)

@@ -282,6 +282,16 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 			err)$([ -e big.bin ] && echo left)")" "2 1"
 	done
 else skip "no room where space is reserved" "no preloading here"; fi
+if [ -e "$BUILD/tests/fault.so" ]; then
+	for mode in 640:600 664:644 475:455; do
+		echo old >mode.txt
+		chmod ${mode%:*} mode.txt
+		LD_PRELOAD=$BUILD/tests/fault.so FAULT=fchown:1:EPERM gguf-info -o mode.txt m.gguf
+		is "another group than that of a replaced file may do no more than others: ${mode%:*}" \
+			"$(stat -c %a mode.txt) $(wc -l <mode.txt)" "${mode#*:} $(wc -l <want.txt)"
+		rm -f mode.txt
+	done
+else skip "a group that cannot be kept" "no preloading here"; fi
 (umask 027; gguf-info -o mode.txt m.gguf)
 is "the mode follows umask" "$(stat -c %a mode.txt 2>/dev/null || stat -f %Lp mode.txt)" 640
 is "no temporary is left" "$(find . -name '.*.??????' | wc -l | tr -d ' ')" 0

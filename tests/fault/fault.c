@@ -12,6 +12,7 @@
  *   FAULT=fallocate:N:EDQUOT                likewise (ENOSPC, EFBIG)
  *   FAULT=entropy:N:EIO             getentropy fails
  *   FAULT=flock:N:ENOSYS            flock fails
+ *   FAULT=fchown:N:EPERM            fchown fails
  *   FAULT=qsort             qsort leaves equal items in another order (with glibc, the opposite of theirs)
  *   FAULT_COUNT=FILE        at exit "malloc M write W read R" is written to FILE
  *
@@ -27,9 +28,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum kind { MALLOC, WRITE, READ, FSYNC, RENAME, UNLINK, FALLOCATE, ENTROPY, FLOCK, KINDS };
+enum kind { MALLOC, WRITE, READ, FSYNC, RENAME, UNLINK, FALLOCATE, ENTROPY, FLOCK, FCHOWN, KINDS };
 static const char *const names[KINDS] = { "malloc", "write", "read", "fsync", "rename", "unlink",
-	"fallocate", "entropy", "flock" };
+	"fallocate", "entropy", "flock", "fchown" };
 static atomic_ulong calls[KINDS];
 static unsigned long at[KINDS];
 static int error[KINDS], once, is_short, is_kill, is_term, is_end, is_turned;
@@ -42,6 +43,7 @@ static ssize_t (*real_read)(int, void *, size_t), (*real_pread)(int, void *, siz
 static int (*real_fsync)(int), (*real_rename)(const char *, const char *), (*real_unlink)(const char *);
 static int (*real_getentropy)(void *, size_t), (*real_flock)(int, int);
 static void (*real_qsort)(void *, size_t, size_t, int (*)(const void *, const void *));
+static int (*real_fchown)(int, uid_t, gid_t);
 static int (*real_linkat)(int, const char *, int, const char *, int), (*real_fallocate)(int, int, off_t, off_t);
 
 /* dlsym itself may allocate before it has found malloc. */
@@ -83,6 +85,7 @@ __attribute__((constructor)) static void start(void)
 	find(&real_write, "write"); find(&real_pwrite, "pwrite"); find(&real_read, "read"); find(&real_pread, "pread");
 	find(&real_fsync, "fsync"); find(&real_rename, "rename"); find(&real_unlink, "unlink");
 	find(&real_getentropy, "getentropy"); find(&real_flock, "flock"); find(&real_qsort, "qsort");
+	find(&real_fchown, "fchown");
 	is_turned = s && !strcmp(s, "qsort");
 	find(&real_linkat, "linkat"); find(&real_fallocate, "fallocate");
 	if (s && sscanf(s, "%15[a-z]%d:%lu", what, &once, &n) != 3) once = 0;
@@ -91,7 +94,8 @@ __attribute__((constructor)) static void start(void)
 			at[k] = n;
 			error[k] = !strcmp(how, "ENOSPC") ? ENOSPC : !strcmp(how, "EACCES") ? EACCES
 				: !strcmp(how, "EDQUOT") ? EDQUOT : !strcmp(how, "EFBIG") ? EFBIG
-				: !strcmp(how, "ENOSYS") ? ENOSYS : k == MALLOC ? ENOMEM : EIO;
+				: !strcmp(how, "ENOSYS") ? ENOSYS : !strcmp(how, "EPERM") ? EPERM
+				: k == MALLOC ? ENOMEM : EIO;
 			is_short = !strcmp(how, "short");
 			is_kill = !strcmp(how, "kill");
 			is_term = !strcmp(how, "term");
@@ -156,6 +160,7 @@ int linkat(int from, const char *a, int to, const char *b, int flags)
 	return fails(RENAME) ? -1 : real_linkat(from, a, to, b, flags);
 }
 int getentropy(void *p, size_t n) { return fails(ENTROPY) ? -1 : real_getentropy(p, n); }
+int fchown(int fd, uid_t u, gid_t g) { return fails(FCHOWN) ? -1 : real_fchown(fd, u, g); }
 int flock(int fd, int how) { return fails(FLOCK) ? -1 : real_flock(fd, how); }
 int fallocate(int fd, int mode, off_t o, off_t n) { return fails(FALLOCATE) ? -1 : real_fallocate(fd, mode, o, n); }
 void qsort(void *v, size_t n, size_t bytes, int (*compare)(const void *, const void *))
