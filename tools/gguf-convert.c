@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 	struct job j = { 0 };
 	struct imatrix *im = NULL;
 	struct ggu_error err;
-	struct out *out = NULL;
+	struct out *out;
 	const struct recipe *recipe;
 	const char *dir;
 	struct stat st;
@@ -209,10 +209,8 @@ int main(int argc, char **argv)
 	recipe = recipe_of(o.type);
 	if (o.imatrix && !recipe) msg_die("-i: type %s does not use an importance matrix; give a recipe", o.type);
 	pipe_once((const char *[]){ o.imatrix, o.metadata }, 2, "the importance matrix and the metadata");
-	if (!o.dry_run) {
-		out = out_open(o.out, true);
-		refuse_inputs(out, dir);
-	}
+	out = out_open(o.dry_run ? NULL : o.out, !o.dry_run);
+	refuse_inputs(out, dir);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter((const char *[]){ argv[0], o.imatrix, o.metadata, o.arch_file }, 4, o.out);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);
@@ -224,8 +222,7 @@ int main(int argc, char **argv)
 	struct ggu_writer *w = remake_run_writer(&j.r, meta);
 	if (o.dry_run) print_plan(c, &j, ggu_writer_file_bytes(w));
 	else remake_run_write(&j.r, w, out, o.jobs);
-	if (out) out_commit(out);
-	else out_close_stdout();
+	out_commit(out);
 	ggu_writer_free(w);
 	ggu_meta_free(meta);
 	imatrix_free(im);

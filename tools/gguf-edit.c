@@ -432,9 +432,11 @@ static void edit_in_place(const char *name)
 	const struct ggu_open_options alone = { .flags = GGU_OPEN_ALONE };
 	struct ggu_error err;
 	char *path = temp_follow(name);
+	struct out *said = out_open(NULL, false);
 	bool undone = false;
 	int fd;
 	if (!path) msg_die("%s: %s", name, strerror(errno));
+	if (o.dry_run) out_refuse_input(said, path);
 	sandbox_enter((const char *[]){ path }, 1, o.dry_run ? NULL : path);
 	fd = o.dry_run ? inplace_look(path) : inplace_open(path, &undone);
 	if (undone) msg_warn("%s: an edit that was interrupted has been undone", name);
@@ -447,31 +449,30 @@ static void edit_in_place(const char *name)
 	model_free(&m);
 	close(fd);
 	free(path);
-	out_close_stdout();
+	out_commit(said);
 }
 
 static void edit_copy(const char *name)
 {
 	struct model m = { .name = name };
 	struct ggu_error err;
-	struct out *out = o.dry_run ? NULL : out_open(o.output, true);
+	struct out *out = out_open(o.dry_run ? NULL : o.output, !o.dry_run);
 	int fd = -1;
 	sandbox_enter((const char *[]){ name }, 1, o.output);
 	pipe_input(name);
 	if (ggu_open(&m.f, name, &err)) msg_die_error(name, &err);
-	if (out) out_refuse_sources(out, name, m.f);
-	for (size_t i = 0; i < edits.n && out; i++) out_refuse_input(out, edits.v[i].file);
+	out_refuse_sources(out, name, m.f);
+	for (size_t i = 0; i < edits.n; i++) out_refuse_input(out, edits.v[i].file);
 	if (ggu_file_seekable(m.f) && strcmp(name, "-") != 0 && ggu_file_n_sources(m.f) == 1)
 		fd = open(name, O_RDONLY | O_CLOEXEC);
 	edit(&m, o.output);
 	make_room(&m, o.reserve);
-	if (out) write_new(&m, fd, out);
-	else say(&m, "rewritten");
+	if (o.dry_run) say(&m, "rewritten");
+	else write_new(&m, fd, out);
 	if (fd >= 0) close(fd);
 	pipe_drain(m.f, name);
 	model_free(&m);
-	if (out) out_commit(out);
-	else out_close_stdout();
+	out_commit(out);
 }
 
 int main(int argc, char **argv)

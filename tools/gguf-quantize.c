@@ -184,9 +184,10 @@ static uint32_t choose(struct run *r, const struct recipe *recipe, bool have_imp
 	return typeplan_choose(&p, recipe, r->re.name, ggu_file_meta(r->in), r->t, r->n, r->choice);
 }
 
-/* Refuses to replace what is read: the model, each of its shards, and the other files. */
+/* Refuses to write onto what is read: the model, each of its shards, and the other files. out: NULL for no output */
 static void refuse_inputs(const struct out *out, const struct ggu_file *f, const char *in)
 {
+	if (!out) return;
 	out_refuse_sources(out, in, f);
 	out_refuse_input(out, o.imatrix);
 	out_refuse_input(out, o.plan);
@@ -341,12 +342,13 @@ static struct imatrix *read_matrix(void)
 	return im;
 }
 
-static struct out *open_output(void)
+/* The model's, unless it is written in shards or not at all, and that of the table; NULL: there is none. */
+static void open_outputs(struct out **out, struct out **table)
 {
-	struct out *out = out_open(o.out, true);
-	if (o.json && out_fd(out) == 1)
+	*out = o.dry_run || o.shards || o.part.n ? NULL : out_open(o.out, true);
+	*table = o.dry_run || o.json ? out_open(NULL, false) : NULL;
+	if (*out && *table && out_fd(*out) == 1)
 		msg_die("--json writes to standard output, where the model goes: give -o FILE");
-	return out;
 }
 
 /* --calibrate: what is used in products is made before the file is written. */
@@ -367,14 +369,13 @@ int main(int argc, char **argv)
 	struct run r = { 0 }, written;
 	struct imatrix *im;
 	struct ggu_meta *meta;
-	struct out *out = NULL;
+	struct out *out, *table;
 	struct shard *shards = NULL;
 	json_t *list = NULL;
 	const struct recipe *recipe;
 	const char *in;
 	uint32_t ftype, n_shards;
 	uint64_t bytes;
-
 	argc = opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-quantize", "quantize a GGUF model by a recipe or a plan",
 		"[-nv] [-i FILE] [--pure] [--tensor-type REGEX=T]... [--output-tensor-type T] "
@@ -386,12 +387,13 @@ int main(int argc, char **argv)
 	check_options(in);
 	n_shards = o.part.n ? o.part.n : (uint32_t)o.shards;
 	if (o.json) list = json_array();
-	if (!o.dry_run && !n_shards) out = open_output();
+	open_outputs(&out, &table);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
 	sandbox_enter((const char *[]){ in, o.imatrix, o.plan, o.calibrate }, 4, o.out);
 	im = read_matrix();
 	open_run(&r, in, im, list);
-	if (out) refuse_inputs(out, r.in, in);
+	refuse_inputs(out, r.in, in);
+	refuse_inputs(table, r.in, in);
 	ftype = choose(&r, recipe, im != NULL || o.calibrate);
 	check_sources(&r);
 	check_shards(&r, in, n_shards);
@@ -413,7 +415,7 @@ int main(int argc, char **argv)
 	if (!o.dry_run && !msg_verbose && !o.part.n && !msg_quiet && isatty(2))
 		remake_table_total(stderr, &r.re.re, bytes);
 	if (list) remake_json_total(&written.re.re, list, bytes);
-	if (!out || out_fd(out) != 1) out_close_stdout();
+	if (table) out_commit(table);
 	if (out) out_commit(out);       /* last, so that after exit 2 there is no output */
 	if (shards) commit_shards(shards, n_shards);
 	ggu_meta_free(meta);

@@ -227,6 +227,7 @@ int main(int argc, char **argv)
 	struct split s = { 0 };
 	struct ggu_error err;
 	struct ggu_file *like = NULL;
+	struct out *shown = NULL;
 	uint64_t bytes = 0;
 	char *first = NULL;
 	argc = opt_parse(argc, argv, opts,
@@ -257,12 +258,15 @@ int main(int argc, char **argv)
 	else if (!o.merge) by_size(&s);
 	if (s.n_shards > SHARD_MAX) msg_die("%s: makes more than %d shards", msg_name(s.name), SHARD_MAX);
 	if (!o.dry_run) progress_begin(o.merge ? "merging" : "splitting", bytes, "B");
-	if (o.dry_run) show(&s);
-	else if (o.merge) merge(&s);
+	if (o.dry_run) {
+		shown = out_open(NULL, false);
+		out_refuse_sources(shown, s.name, s.f);
+		show(&s);
+	} else if (o.merge) merge(&s);
 	else write_shards(&s);
 	if (o.dry_run) {
 		pipe_drain(s.f, s.name);
-		out_close_stdout();
+		out_commit(shown);
 	}
 	ggu_close(like);
 	ggu_close(s.f);

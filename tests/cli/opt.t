@@ -238,6 +238,23 @@ for p in gguf-info gguf-check gguf-hash; do
 		"$($p m.gguf s-00001-of-00002.gguf 2>/dev/null >>s-00002-of-00002.gguf; echo "$?"
 		cmp s-00002-of-00002.gguf second)" 2
 done
+# tables of what is done, or would be, go to standard output; the model does not
+plan='- {tensor: output.weight, type: q8_0}'
+echo "$plan" >plan
+gguf-convert -q -o sound.gguf "$DATA/wiki-7m"
+cp sound.gguf kept.gguf
+cp -R "$DATA/wiki-7m" checkpoint
+for p in "gguf-quantize --json -o never q8_0" "gguf-quantize --json --shards 2 -o never q8_0" \
+	"gguf-quantize -n q8_0" "gguf-edit -n --delete general.name" "gguf-edit -In --delete general.name" \
+	"gguf-split -n --max-tensors 9 -o never"; do
+	is "what $p prints is not appended to the model" \
+		"$($p sound.gguf 2>/dev/null >>sound.gguf; echo $?; cmp sound.gguf kept.gguf)" 2
+done
+is "... nor to the plan" "$(gguf-quantize -n --plan plan sound.gguf 2>/dev/null >>plan; echo "$? $(cat plan)")" \
+	"2 $plan"
+is "... nor to a file of the checkpoint" "$(gguf-convert -n checkpoint 2>/dev/null >>checkpoint/config.json; echo $?
+	cmp checkpoint/config.json "$DATA/wiki-7m/config.json")" 2
+ok "... but to others" sh -c 'gguf-convert -n checkpoint >checkpoint/plan && [ -s checkpoint/plan ] && [ ! -e never ]'
 is "an empty name" "$(run gguf-info -o '' m.gguf)" 2
 ok "... is reported as such" grep -q 'name of the output is empty' err
 echo old >target.txt
