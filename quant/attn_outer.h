@@ -15,8 +15,7 @@
  * The two of a pair are adjacent, for each position of keys and for each dimension of values. Byte i has code i in its
  * lower half and code i + 16 in its upper half; Q5_1's bits are the fifth bits. I16 has ATTN_SHARE dimensions where the
  * others have 32, and the last block may have fewer. */
-#define UNROLL _Pragma("GCC unroll 64")
-#define INLINE static inline __attribute__((always_inline))
+#include "inline.h"
 
 /* How keys and values are read: as floats, which they are or have been widened to, or in the form of the cache. */
 enum form { FLOATS, HALVES, BFLOATS, CODES_8, CODES_4, CODES_5, CODES_16, FORMS };

@@ -12,8 +12,8 @@
 #include "blocks.h"
 #include "digits.h"
 #include "grids.h"
+#include "inline.h"
 
-#define UNROLL _Pragma("GCC unroll 16")
 enum { ROWS = 8, READS = READS_BOOKS_32 };  /* rows side by side, as in digits_256.h */
 enum { SIGNED = 0 };                    /* bias of codes with signs */
 /* Numbers of words, of types that have them in pieces */

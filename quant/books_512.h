@@ -15,9 +15,8 @@
 #include "blocks.h"
 #include "digits.h"
 #include "grids.h"
+#include "inline.h"
 
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 8")
 enum { ROWS = 16, READS = 0 };          /* rows side by side, as in digits_512.h */
 enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
 enum { PLANES = 5 };

@@ -43,7 +43,7 @@ static inline void wide_of_super(const struct codes256 *c, int has_min, size_t b
 	memcpy(o->mn + 16*b, c->mn, sizeof c->mn);
 }
 
-FOR_EACH_TYPE void decode32(const char *src, float *dst, size_t n, size_t weights, size_t bytes, int part, int has_min,
+INLINE void decode32(const char *src, float *dst, size_t n, size_t weights, size_t bytes, int part, int has_min,
 	unpack32_fn *unpack)
 {
 	for (; n; n -= weights, src += bytes) {
@@ -52,8 +52,8 @@ FOR_EACH_TYPE void decode32(const char *src, float *dst, size_t n, size_t weight
 		UNROLL for (size_t p = 0; p < weights/32; p++, dst += 32) floats_of(c + p, part, has_min, dst);
 	}
 }
-FOR_EACH_TYPE void widen32(const char *src, size_t n, struct wide *o, size_t weights, size_t bytes, int part,
-	int has_min, unpack32_fn *unpack)
+INLINE void widen32(const char *src, size_t n, struct wide *o, size_t weights, size_t bytes, int part, int has_min,
+	unpack32_fn *unpack)
 {
 	for (size_t b = 0; b < n/32; b += weights/32, src += bytes) {
 		struct codes32 c[4];
@@ -61,8 +61,8 @@ FOR_EACH_TYPE void widen32(const char *src, size_t n, struct wide *o, size_t wei
 		UNROLL for (size_t p = 0; p < weights/32; p++) wide_of(c + p, part, has_min, b + p, o);
 	}
 }
-FOR_EACH_TYPE void decode256(const char *src, float *dst, size_t n, size_t weights, size_t bytes, int part,
-	int has_min, unpack256_fn *unpack)
+INLINE void decode256(const char *src, float *dst, size_t n, size_t weights, size_t bytes, int part, int has_min,
+	unpack256_fn *unpack)
 {
 	(void)part;
 	for (; n; n -= weights, src += bytes, dst += weights) {
@@ -71,8 +71,8 @@ FOR_EACH_TYPE void decode256(const char *src, float *dst, size_t n, size_t weigh
 		floats_of_super(&c, has_min, dst);
 	}
 }
-FOR_EACH_TYPE void widen256(const char *src, size_t n, struct wide *o, size_t weights, size_t bytes, int part,
-	int has_min, unpack256_fn *unpack)
+INLINE void widen256(const char *src, size_t n, struct wide *o, size_t weights, size_t bytes, int part, int has_min,
+	unpack256_fn *unpack)
 {
 	(void)part;
 	for (size_t b = 0; b < n/weights; b++, src += bytes) {
@@ -110,14 +110,13 @@ static inline void narrow_row(const float *x, int n, const float *inverse, bool 
 	}
 }
 /* Each stage handles all rows, as the steps of a stage depend on each other. */
-static inline __attribute__((always_inline)) void narrow_rows(const float *x, size_t stride, size_t rows, int n,
-	bool sums, struct narrow *o)
+INLINE void narrow_rows(const float *x, size_t stride, size_t rows, int n, bool sums, struct narrow *o)
 {
 	float most[NARROW_ROWS], d[NARROW_ROWS], inverse[NARROW_ROWS];
 	for (size_t r = 0; r < rows; r += AT_ONCE) {
 		ri top[AT_ONCE];
 		rf all;
-		_Pragma("GCC unroll 8") for (size_t i = 0; i < AT_ONCE; i++)
+		UNROLL for (size_t i = 0; i < AT_ONCE; i++)
 			top[i] = r + i < rows ? largest(x + (r + i)*stride, n) : (ri){ 0 };
 		all = (rf)r_mosts(top);
 		r_put(most + r, all);

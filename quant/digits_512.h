@@ -2,9 +2,9 @@
  * digits_512.h - the vocabulary of digits_text.h in registers of 64 bytes, with VNNI. */
 #include "bytes_avx2.h"
 #include "digits.h"
+#include "inline.h"
 #include "unpack.h"
 
-#define INLINE static inline __attribute__((always_inline))
 typedef __m512i c64;                    /* 64 codes, columns in order */
 typedef __m512i isum;
 

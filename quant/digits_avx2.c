@@ -10,12 +10,12 @@
 #include <math.h>
 #include <string.h>
 #include "digits.h"
+#include "inline.h"
 #include "kern.h"
 #include "pages.h"
 
 /* ---- strips ---- */
 
-#define UNROLL _Pragma("GCC unroll 16")
 size_t digits_strip_bytes(size_t block, size_t n_in)
 {
 	if (block == 256) return n_in/256*sizeof(struct strip256);

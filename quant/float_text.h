@@ -8,9 +8,8 @@
  *   transpose_8(type, from, phase, to)  eight columns of eight rows; float_transpose_x86.h or float_transpose_c.h */
 #include "../libgguf/size.h"
 #include "float.h"
+#include "inline.h"
 
-#define UNROLL _Pragma("GCC unroll 32")
-#define INLINE static inline __attribute__((always_inline))
 enum { OUTPUTS = WIDE*REG, PARTS = FLOAT_LANES/REG };   /* registers of sixteen lanes */
 
 /* ---- halves to floats ---- */

@@ -7,7 +7,7 @@
  *   ri r_words(sum, a, b)       sum += the products of each lane's codes, a of columns, b of a row */
 #include "../libgguf/size.h"
 #include "gram_internal.h"
-#define UNROLL _Pragma("GCC unroll 8")
+#include "inline.h"
 
 enum { BITS = 32/IN_WORD, PARTS = GRAM_PACKED/REG };
 

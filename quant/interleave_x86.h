@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * interleave_x86.h - brings pairs of columns of eight rows into lines (mul.h) by transposing 8 x 8 int32 with AVX2. */
 #include <immintrin.h>
+#include "inline.h"
 #include "mul.h"
 
 /* Four pairs of two rows */
@@ -9,8 +10,7 @@ static inline __m256i two4(const int16_t *p, const int16_t *q)
 	return _mm256_set_m128i(_mm_loadu_si128((const void *)q), _mm_loadu_si128((const void *)p));
 }
 /* Registers have rows 0 to 3 in one half and 4 to 7 in the other, so that no step crosses halves. */
-static inline __attribute__((always_inline)) void interleave_8(const int16_t *rows, size_t stride, size_t width,
-	int32_t *to)
+INLINE void interleave_8(const int16_t *rows, size_t stride, size_t width, int32_t *to)
 {
 	for (size_t h = 0; h < 2; h++, rows += 8) {
 		__m256i a[4], b[4];

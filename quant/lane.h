@@ -30,6 +30,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "fused.h"
+#include "inline.h"
 #include "kern.h"
 
 typedef float rf __attribute__((vector_size(4*REG), may_alias));
@@ -90,7 +91,7 @@ static inline rf r_f16_exact(const void *p)
 /* The contract's sixteen lanes, for loops that only load and multiply-add: compilers pass vectors wider than a register
  * through memory. */
 typedef struct { rf r[16/REG]; } t16;
-#define EACH_REGISTER _Pragma("GCC unroll 4") for (int i = 0; i < 16/REG; i++)
+#define EACH_REGISTER UNROLL for (int i = 0; i < 16/REG; i++)
 static inline t16 t_load(const float *p) { t16 a; EACH_REGISTER a.r[i] = r_floats(p + i*REG); return a; }
 static inline t16 t_dup(float x) { t16 a; EACH_REGISTER a.r[i] = r_dup(x); return a; }
 static inline void t_store(float *p, t16 a) { EACH_REGISTER r_put(p + i*REG, a.r[i]); }

@@ -3,6 +3,7 @@
  * lane_c.h, lane_avx2.h, lane_avx512.h or lane_neon.h. */
 #ifndef QUANT_LANE_MATH_H
 #define QUANT_LANE_MATH_H
+#include "inline.h"
 #include "lane.h"
 
 /* e^(z - n ln 2) by its Taylor sum to r^7/7!, the rest of which is below 0.05 ulp for |r| <= ln 2 / 2 */
@@ -36,12 +37,12 @@ static inline rf r_exp_below(rf x)
 static inline rf r_softplus(rf x)
 {
 	rf e = r_exp_below(-r_abs(x)), s = e/(2.0f + e), z = s*s, p = r_dup(1.0f/13);
-	_Pragma("GCC unroll 5") for (int i = 11; i > 1; i -= 2) p = r_fma(p, z, r_dup(1.0f/(float)i));
+	UNROLL for (int i = 11; i > 1; i -= 2) p = r_fma(p, z, r_dup(1.0f/(float)i));
 	return r_sel(x > 0, x, (rf){ 0 }) + r_fma(p*z, s + s, s + s);
 }
 /* r_exp_below of FOUR registers, a step of each in turn, as the steps of one wait for each other. */
 enum { FOUR = 4 };
-#define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int i = 0; i < FOUR; i++)
+#define EACH_OF_FOUR UNROLL for (int i = 0; i < FOUR; i++)
 static inline void r_exps_below(rf *x)
 {
 	static const float taylor[] = { 1.38888889e-3f, 8.33333333e-3f, 4.16666667e-2f, 1.66666667e-1f, 0.5f, 1, 1 };
@@ -51,7 +52,7 @@ static inline void r_exps_below(rf *x)
 	EACH_OF_FOUR r[i] = r_fma(k[i] - big, r_dup(-0.693359375f), x[i]);
 	EACH_OF_FOUR r[i] = r_fma(k[i] - big, r_dup(2.12194440e-4f), r[i]);
 	EACH_OF_FOUR p[i] = r_dup(1.98412698e-4f);
-	_Pragma("GCC unroll 8") for (int j = 0; j < 7; j++)
+	UNROLL for (int j = 0; j < 7; j++)
 		EACH_OF_FOUR p[i] = r_fma(p[i], r[i], r_dup(taylor[j]));
 	EACH_OF_FOUR x[i] = r_raise(p[i], k[i], x[i]);
 }

@@ -17,9 +17,9 @@
  * 32 they lie within 4 KB. Every call configures the tiles of its thread and releases them. */
 #if defined __x86_64__
 #include <string.h>
+#include "inline.h"
 #include "interleave_x86.h"
 
-#define UNROLL _Pragma("GCC unroll 16")
 enum { N = 16, FEW = 8, LINE = 64, TILE = N*LINE, COLUMNS = 64, BLOCK = 256, SHORT = 32, SHORT_TILE = N*SHORT };
 /* The tiles of sums, activations, weights: the intrinsics want the digits themselves. Blocks of 32 have the sums HH and
  * LH, of codes in place of high digits, and no WL. */

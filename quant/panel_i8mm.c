@@ -19,7 +19,7 @@ enum { BLOCK = 256 };
 struct square { vs hh, hl, ll; };
 
 /* Four products of digits of eight columns. */
-ALWAYS void step(const char *w, const char *x, struct square s[DOWN][ACROSS])
+INLINE void step(const char *w, const char *x, struct square s[DOWN][ACROSS])
 {
 	int8x16_t high[ACROSS], low[ACROSS];
 	UNROLL for (int o = 0; o < ACROSS; o++) {
@@ -38,7 +38,7 @@ ALWAYS void step(const char *w, const char *x, struct square s[DOWN][ACROSS])
 	}
 }
 /* Minima of PART outputs times the sums of a token's sixteens. */
-ALWAYS int32x4_t minima(const char *mn, const char *sum)
+INLINE int32x4_t minima(const char *mn, const char *sum)
 {
 	int32x4_t low = vdupq_n_s32(0), high = low;
 	for (size_t j = 0; j < 8; j++) {
@@ -49,7 +49,7 @@ ALWAYS int32x4_t minima(const char *mn, const char *sum)
 	}
 	return vpaddq_s32(low, high);
 }
-ALWAYS void add_minima(const char *mn, const char *m, const char *sum, const char *dx, float32x4_t y[DOWN][ACROSS])
+INLINE void add_minima(const char *mn, const char *m, const char *sum, const char *dx, float32x4_t y[DOWN][ACROSS])
 {
 	UNROLL for (int t = 0; t < DOWN; t++) {
 		float32x4_t scale = of_tokens(dx + 8*t), first = vcvtq_f32_s32(minima(mn, sum + 8*t)),
@@ -59,7 +59,7 @@ ALWAYS void add_minima(const char *mn, const char *m, const char *sum, const cha
 		UNROLL for (int o = 0; o < ACROSS; o++) y[t][o] = product(of_outputs(m + 8*o), scale, s[o], y[t][o]);
 	}
 }
-ALWAYS void super(const char *panel, const char *x, float *acc, size_t part, enum mul_kind kind)
+INLINE void super(const char *panel, const char *x, float *acc, size_t part, enum mul_kind kind)
 {
 	const char *w = panel + STEP*part, *d = panel + mul_panel_d(kind, OUTPUTS) + 4*part,
 		*dx = x + mul_strip_d(BLOCK, TOKENS);
@@ -80,7 +80,7 @@ ALWAYS void super(const char *panel, const char *x, float *acc, size_t part, enu
 			x + mul_strip_sum(BLOCK, TOKENS), dx, y);
 	put_results(acc + part, y);
 }
-ALWAYS void super_gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+INLINE void super_gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {
 	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes) {

@@ -36,7 +36,7 @@ static inline void add_products(float *y, const float *d, float xd, const int32_
 }
 
 /* One part of 32 columns of ROWS rows. */
-FOR_EACH_TYPE void part32(struct codes32 (*c)[4], size_t p, const int16_t *x, int part, int has_min, float *y)
+INLINE void part32(struct codes32 (*c)[4], size_t p, const int16_t *x, int part, int has_min, float *y)
 {
 	isum s[ROWS];
 	int32_t total[ROWS];
@@ -56,7 +56,7 @@ FOR_EACH_TYPE void part32(struct codes32 (*c)[4], size_t p, const int16_t *x, in
 	i_totals(s, total);
 	add_products(y, m, xd, total);          /* m is the d of the second half */
 }
-FOR_EACH_TYPE void rows32(size_t n_out, size_t n_in, const char *w, size_t w_stride, const int16_t *act, float *y,
+INLINE void rows32(size_t n_out, size_t n_in, const char *w, size_t w_stride, const int16_t *act, float *y,
 	size_t weights, size_t bytes, int part, int has_min, unpack32_fn *unpack)
 {
 	for (size_t o = 0; o < n_out; o += ROWS) {
@@ -74,14 +74,14 @@ FOR_EACH_TYPE void rows32(size_t n_out, size_t n_in, const char *w, size_t w_str
 	}
 }
 /* In four chains, as an instruction takes four cycles. */
-static inline __attribute__((always_inline)) isum super(const struct codes256 *c, const int16_t *x)
+INLINE isum super(const struct codes256 *c, const int16_t *x)
 {
 	isum a[4];
 	UNROLL for (int j = 0; j < 4; j++) a[j] = i_scaled(i_zero(), c->q + 32*j, c->sc + 2*j, x + 32*j);
 	UNROLL for (int j = 4; j < 8; j++) a[j - 4] = i_scaled(a[j - 4], c->q + 32*j, c->sc + 2*j, x + 32*j);
 	return i_add(i_add(a[0], a[1]), i_add(a[2], a[3]));
 }
-FOR_EACH_TYPE void rows256(size_t n_out, size_t n_in, const char *w, size_t w_stride, const int16_t *act, float *y,
+INLINE void rows256(size_t n_out, size_t n_in, const char *w, size_t w_stride, const int16_t *act, float *y,
 	size_t weights, size_t bytes, int part, int has_min, unpack256_fn *unpack)
 {
 	(void)part;

@@ -29,9 +29,9 @@ INLINE t16 t_put_some(float *p, t16 a, size_t n)
 /* out[i] = the tree over s[i] */
 static inline void trees(float *out, const t16 *s)
 {
-	_Pragma("GCC unroll 4") for (int i = 0; i < TILE; i += REG) {
+	UNROLL for (int i = 0; i < TILE; i += REG) {
 		rf a[REG];
-		_Pragma("GCC unroll 16") for (int j = 0; j < REG; j++) {
+		UNROLL for (int j = 0; j < REG; j++) {
 			t16 x = s[i + j];
 			for (int h = LANES/2; h; h /= 2) for (int p = 0; p < h; p++) x.r[p] += x.r[p + h];
 			a[j] = x.r[0];
@@ -145,7 +145,7 @@ INLINE void head_step(struct head_sums *o, float *h, size_t apart, const float *
 	size_t some)
 {
 	t16 bk = t_some(b, some), ck = t_some(c, some);
-	_Pragma("GCC unroll 2") for (size_t p = 0; p < n; p++) {
+	UNROLL for (size_t p = 0; p < n; p++) {
 		t16 now = t_fma(o->by[p], bk, t_mul(t_some(h + p*apart, some), o->fade));
 		o->sum[p] = t_fma(t_put_some(h + p*apart, now, some), ck, o->sum[p]);
 	}

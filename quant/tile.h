@@ -15,14 +15,13 @@
  *   f_product(d, x, s, a)       fma of the rounded d*x with the float of s, or with s, onto a: f_product, f_product_f
  * If it defines SHORT_TABLE, tile_short.h handles blocks of 32; if it defines CROSSED, tile_crossed.h saves half of the
  * products. */
+#include "inline.h"
 #include "mul.h"
 
-#define UNROLL _Pragma("GCC unroll 32")
-#define ALWAYS static inline __attribute__((always_inline))
 enum { OUTPUTS = VECTORS*LANES };
 
 /* Adds a pair of columns of the tile's outputs times that of some tokens. */
-ALWAYS void step(int tokens, const char *w, const char *x, vi s[][VECTORS])
+INLINE void step(int tokens, const char *w, const char *x, vi s[][VECTORS])
 {
 	vw u[VECTORS];
 	UNROLL for (int r = 0; r < VECTORS; r++) u[r] = i_load(w + 4*LANES*r);
@@ -51,12 +50,12 @@ struct aside {
 };
 
 /* y plus the settled sums of a token. x: its scale; sum: that of its activations in a block of 32 */
-ALWAYS vf settled(vi s, const char *d, vf x, vf sum, vf y, enum mul_kind kind)
+INLINE vf settled(vi s, const char *d, vf x, vf sum, vf y, enum mul_kind kind)
 {
 	y = f_product(f_load(d), x, s, y);
 	return kind == MUL_32_MIN ? f_product_f(f_load(d + 4*OUTPUTS), x, sum, y) : y;
 }
-ALWAYS void settle(vi s[VECTORS], struct place p, int t, enum mul_kind kind)
+INLINE void settle(vi s[VECTORS], struct place p, int t, enum mul_kind kind)
 {
 	vf x = f_spread(p.dx + 4*t), sum = kind == MUL_32_MIN ? f_spread(p.dx - 4*TILE_TOKENS + 4*t) : x;
 	UNROLL for (int r = 0; r < VECTORS; r++) {
@@ -67,7 +66,7 @@ ALWAYS void settle(vi s[VECTORS], struct place p, int t, enum mul_kind kind)
 }
 /* Sums n fours of columns while the sums put aside are settled, and then puts its own aside. own: the own sums of
  * crossed fours (tile_own.h); NULL: they are not crossed. */
-ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, struct place to, struct aside *a,
+INLINE void run(int n, const char *w, const char *x, const int32_t *own, struct place to, struct aside *a,
 	enum mul_kind kind)
 {
 	/* Nothing is settled after the first four, because the sums put aside are still on their way to memory; after
@@ -93,13 +92,13 @@ ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, struct 
 	__asm__ volatile("" : : "r"(a) : "memory");
 }
 /* Multiplies the minima of a super-block and puts the sums aside. */
-ALWAYS void minima(bool same, const char *mn, const char *sum, const char *lack, struct place to, struct aside *a)
+INLINE void minima(bool same, const char *mn, const char *sum, const char *lack, struct place to, struct aside *a)
 {
 	if (same) run(MINIMA/2, mn + MINIMA*MINIMA_LINE, sum + MINIMA*MINIMA_SUMS, NULL, to, a, MUL_256_MIN);
 	else run(MINIMA, mn, sum, NULL, to, a, MUL_256_MIN);
 	if (sums_lack(lack)) add_lacking(mn, lack, a->s);
 }
-ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, bool same, struct path y,
+INLINE void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, bool same, struct path y,
 	struct aside *a, enum mul_kind kind)
 {
 	const size_t block = mul_block(kind), d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS),
@@ -117,14 +116,14 @@ ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *o
 	}
 }
 /* Stores registers: for an initializer compilers emit `rep stos`, which is slow to start. */
-ALWAYS void put_zeros(struct aside *a, float *to)
+INLINE void put_zeros(struct aside *a, float *to)
 {
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++) {
 		a->s[t][r] = i_zero();
 		f_store(to + t*OUTPUTS + r*LANES, f_zero());
 	}
 }
-ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+INLINE void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {
 	float nowhere[TILE_TOKENS*OUTPUTS];             /* for the zeros that are aside at first */

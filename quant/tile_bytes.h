@@ -16,16 +16,15 @@
  *   s_madd(a, x, w)             a += the square of x and of sixteen bytes of weights
  *   s_total(a)                  the square */
 #include <arm_neon.h>
+#include "inline.h"
 #include "interleave_neon.h"
 
-#define UNROLL _Pragma("GCC unroll 8")
-#define ALWAYS static inline __attribute__((always_inline))
 enum { OUTPUTS = 8, TOKENS = 6, PART = 4, ACROSS = PART/2, DOWN = TOKENS/2, STEP = 8, FEW = 8 };
 
 /* ---- digits ---- */
 
 /* Stores the digits of eight integers, q = 128*hi + lo. */
-ALWAYS void put_digits(int16x8_t q, int8_t *hi, int8_t *lo)
+INLINE void put_digits(int16x8_t q, int8_t *hi, int8_t *lo)
 {
 	int16x8_t l = vsubq_s16(vandq_s16(vaddq_s16(q, vdupq_n_s16(64)), vdupq_n_s16(127)), vdupq_n_s16(64));
 	vst1_s8(hi, vmovn_s16(vshrq_n_s16(vsubq_s16(q, l), 7)));
@@ -54,20 +53,20 @@ static void codes(const int16_t *rows, size_t stride, size_t first, size_t n_row
 
 /* ---- squares ---- */
 
-ALWAYS const int8_t *bytes_at(const char *p) { return (const int8_t *)p; }
-ALWAYS const float *floats_at(const char *p) { return (const float *)(const void *)p; }
+INLINE const int8_t *bytes_at(const char *p) { return (const int8_t *)p; }
+INLINE const float *floats_at(const char *p) { return (const float *)(const void *)p; }
 /* numbers of two outputs, for both tokens; of two tokens, for both outputs */
-ALWAYS float32x4_t of_outputs(const char *p) { return vreinterpretq_f32_u64(vld1q_dup_u64((const void *)p)); }
-ALWAYS float32x4_t of_tokens(const char *p)
+INLINE float32x4_t of_outputs(const char *p) { return vreinterpretq_f32_u64(vld1q_dup_u64((const void *)p)); }
+INLINE float32x4_t of_tokens(const char *p)
 {
 	return vcombine_f32(vld1_dup_f32(floats_at(p)), vld1_dup_f32(floats_at(p) + 1));
 }
-ALWAYS void get_results(const float *acc, float32x4_t y[DOWN][ACROSS])
+INLINE void get_results(const float *acc, float32x4_t y[DOWN][ACROSS])
 {
 	UNROLL for (int t = 0; t < DOWN; t++) UNROLL for (int o = 0; o < ACROSS; o++)
 		y[t][o] = vcombine_f32(vld1_f32(acc + 2*t*OUTPUTS + 2*o), vld1_f32(acc + (2*t + 1)*OUTPUTS + 2*o));
 }
-ALWAYS void put_results(float *acc, float32x4_t y[DOWN][ACROSS])
+INLINE void put_results(float *acc, float32x4_t y[DOWN][ACROSS])
 {
 	UNROLL for (int t = 0; t < DOWN; t++) UNROLL for (int o = 0; o < ACROSS; o++) {
 		vst1_f32(acc + 2*t*OUTPUTS + 2*o, vget_low_f32(y[t][o]));
@@ -75,16 +74,16 @@ ALWAYS void put_results(float *acc, float32x4_t y[DOWN][ACROSS])
 	}
 }
 /* y += d*dx*s, the product of the scales rounded */
-ALWAYS float32x4_t product(float32x4_t d, float32x4_t dx, float32x4_t s, float32x4_t y)
+INLINE float32x4_t product(float32x4_t d, float32x4_t dx, float32x4_t s, float32x4_t y)
 {
 	return vfmaq_f32(y, vmulq_f32(d, dx), s);
 }
-ALWAYS int32x4_t joined(int32x4_t hi, int32x4_t lo) { return vaddq_s32(vshlq_n_s32(hi, 7), lo); }
+INLINE int32x4_t joined(int32x4_t hi, int32x4_t lo) { return vaddq_s32(vshlq_n_s32(hi, 7), lo); }
 
 /* ---- blocks of 32 ---- */
 
 /* n columns of PART outputs whose d are at d; the tokens' are at dx, after the sums of their integers. */
-ALWAYS void run(size_t n, const char *w, const char *x, const char *d, const char *m, const char *dx,
+INLINE void run(size_t n, const char *w, const char *x, const char *d, const char *m, const char *dx,
 	float32x4_t y[DOWN][ACROSS], enum mul_kind kind)
 {
 	vs hi[DOWN][ACROSS], lo[DOWN][ACROSS];
@@ -109,7 +108,7 @@ ALWAYS void run(size_t n, const char *w, const char *x, const char *d, const cha
 		}
 	}
 }
-ALWAYS void tile(size_t n_blocks, const char *panel, const char *x, float *acc, size_t part, enum mul_kind kind)
+INLINE void tile(size_t n_blocks, const char *panel, const char *x, float *acc, size_t part, enum mul_kind kind)
 {
 	const char *w = panel + STEP*part, *d = panel + mul_panel_d(kind, OUTPUTS) + 4*part,
 		*m = panel + mul_panel_m(kind, OUTPUTS) + 4*part;
@@ -123,7 +122,7 @@ ALWAYS void tile(size_t n_blocks, const char *panel, const char *x, float *acc, 
 	}
 	put_results(acc + part, y);
 }
-ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+INLINE void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {
 	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes) {

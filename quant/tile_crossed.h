@@ -14,7 +14,7 @@
  *   i_less(a, b)                a - b, sums */
 #include "tile_own.h"
 
-ALWAYS void cross(int tokens, const char *w, const char *x, vi s[][VECTORS])
+INLINE void cross(int tokens, const char *w, const char *x, vi s[][VECTORS])
 {
 	vw u[2][VECTORS];
 	UNROLL for (int r = 0; r < 2*VECTORS; r++) u[r/VECTORS][r%VECTORS] = i_load(w + 4*LANES*r);
@@ -25,7 +25,7 @@ ALWAYS void cross(int tokens, const char *w, const char *x, vi s[][VECTORS])
 	}
 }
 /* The k-th four of a run */
-ALWAYS void four(int k, bool crossed, int tokens, const char *w, const char *x, vi s[][VECTORS])
+INLINE void four(int k, bool crossed, int tokens, const char *w, const char *x, vi s[][VECTORS])
 {
 	if (crossed && k%4 < CROSSED) {
 		cross(tokens, w, x, s);

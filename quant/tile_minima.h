@@ -14,7 +14,7 @@ static bool same_minima(size_t n_blocks, const char *panel)
 			any |= mul_word(panel + mul_panel_mn(MUL_256_MIN, OUTPUTS) + 4*i);
 	return !any;
 }
-ALWAYS bool sums_lack(const char *lack)
+INLINE bool sums_lack(const char *lack)
 {
 	int32_t any = 0;
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) any |= mul_word(lack + 4*t);

@@ -4,7 +4,7 @@
 enum { OWN = MUL_CHUNK/16*OUTPUTS, OWN_IN_STRIPS = CROSSED };
 
 /* dx: a strip's scales, followed by the lines of its tokens' own sums. half: of a block, 1 or 2; 0: the whole block */
-ALWAYS void start(int tokens, const int32_t *own, const char *dx, int half, vi s[][VECTORS])
+INLINE void start(int tokens, const int32_t *own, const char *dx, int half, vi s[][VECTORS])
 {
 	UNROLL for (int t = 0; t < tokens; t++) {
 		const char *all = dx + 4*tokens + 4*t, *first = all + 4*tokens;
@@ -15,7 +15,7 @@ ALWAYS void start(int tokens, const int32_t *own, const char *dx, int half, vi s
 }
 /* Minus the own sums of n fours of lines, which are `line` bytes apart; n is a multiple of 4. CROSSED sums are added up
  * in parallel. */
-ALWAYS vi less_own_of(const char *p, size_t line, size_t n)
+INLINE vi less_own_of(const char *p, size_t line, size_t n)
 {
 	vi a[CROSSED], all = i_zero();
 	UNROLL for (int i = 0; i < CROSSED; i++) a[i] = i_zero();
@@ -26,7 +26,7 @@ ALWAYS vi less_own_of(const char *p, size_t line, size_t n)
 	return all;
 }
 /* Minus the own sums of a panel's blocks, or, of blocks of 16, those of their halves */
-ALWAYS void own_of_panel(size_t n_blocks, const char *panel, enum mul_kind kind, int32_t *own)
+INLINE void own_of_panel(size_t n_blocks, const char *panel, enum mul_kind kind, int32_t *own)
 {
 	const size_t runs = kind == MUL_16 ? 2 : 1, n = mul_block(kind)/4/runs;
 	for (size_t i = 0; i < n_blocks*runs; i++) {

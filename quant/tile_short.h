@@ -5,7 +5,7 @@
  * stay in registers too; the core itself begins the next run while it finishes one. */
 enum { SHORT_TOKENS = TILE_TOKENS/2 };
 
-ALWAYS void short_run(int n, const char *w, const char *x, const int32_t *own, int half,
+INLINE void short_run(int n, const char *w, const char *x, const int32_t *own, int half,
 	const char *d, const char *dx, vf y[SHORT_TOKENS][VECTORS], enum mul_kind kind)
 {
 	vi s[SHORT_TOKENS][VECTORS];
@@ -18,7 +18,7 @@ ALWAYS void short_run(int n, const char *w, const char *x, const int32_t *own, i
 			y[t][r] = settled(s[t][r], d + 4*LANES*r, scale, sum, y[t][r], kind);
 	}
 }
-ALWAYS void short_tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, struct path p,
+INLINE void short_tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, struct path p,
 	enum mul_kind kind)
 {
 	const size_t d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS), dx = mul_strip_d(32, SHORT_TOKENS);
@@ -35,7 +35,7 @@ ALWAYS void short_tile(size_t n_blocks, const char *w, const char *x, const int3
 	UNROLL for (int t = 0; t < SHORT_TOKENS; t++) UNROLL for (int r = 0; r < VECTORS; r++)
 		f_store(p.to + (size_t)t*p.stride + r*LANES, y[t][r]);
 }
-ALWAYS void short_gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+INLINE void short_gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {
 	int32_t own[OWN];

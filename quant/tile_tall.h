@@ -7,20 +7,19 @@
  * is loaded once for all tokens, and nothing is put aside. All fours are crossed (tile_crossed.h), except in blocks of
  * 16, whose two starts cost more. In addition to what tile.h and tile_crossed.h need, an instance gives
  *   i_keep(u)                   u, in a register, so that what several products share is loaded once */
+#include "inline.h"
 #include "mul.h"
 
-#define UNROLL _Pragma("GCC unroll 32")
-#define ALWAYS static inline __attribute__((always_inline))
 enum { OUTPUTS = VECTORS*LANES };
 #include "tile_own.h"
 #include "tile_minima.h"
 
 /* Broadcasts a line of pairs of some tokens. */
-ALWAYS void spread(const char *x, vw u[TILE_TOKENS])
+INLINE void spread(const char *x, vw u[TILE_TOKENS])
 {
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) u[t] = i_keep(i_spread(x + 4*t));
 }
-ALWAYS void cross(const char *w, const char *x, vi s[TILE_TOKENS][VECTORS])
+INLINE void cross(const char *w, const char *x, vi s[TILE_TOKENS][VECTORS])
 {
 	vw first[TILE_TOKENS], second[TILE_TOKENS];
 	spread(x, first);
@@ -31,7 +30,7 @@ ALWAYS void cross(const char *w, const char *x, vi s[TILE_TOKENS][VECTORS])
 			s[t][r] = i_madd(s[t][r], i_plus(u, second[t]), i_plus(v, first[t]));
 	}
 }
-ALWAYS void step(const char *w, const char *x, vi s[TILE_TOKENS][VECTORS])
+INLINE void step(const char *w, const char *x, vi s[TILE_TOKENS][VECTORS])
 {
 	vw v[TILE_TOKENS];
 	spread(x, v);
@@ -41,7 +40,7 @@ ALWAYS void step(const char *w, const char *x, vi s[TILE_TOKENS][VECTORS])
 	}
 }
 /* Settles the sums of a run in y[token][output]; d and dx are the scales of outputs and of tokens. */
-ALWAYS void settle(vi s[TILE_TOKENS][VECTORS], const char *d, const char *dx, float *y, enum mul_kind kind)
+INLINE void settle(vi s[TILE_TOKENS][VECTORS], const char *d, const char *dx, float *y, enum mul_kind kind)
 {
 	vf x[TILE_TOKENS], sum[TILE_TOKENS];
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) x[t] = f_spread(dx + 4*t);
@@ -56,7 +55,7 @@ ALWAYS void settle(vi s[TILE_TOKENS][VECTORS], const char *d, const char *dx, fl
 	}
 }
 /* Sums and settles n fours of columns, crossed if `own` is not NULL. */
-ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, const char *d, const char *dx, float *y,
+INLINE void run(int n, const char *w, const char *x, const int32_t *own, const char *d, const char *dx, float *y,
 	enum mul_kind kind)
 {
 	const int some = n < 8 ? n : 8;
@@ -76,7 +75,7 @@ ALWAYS void run(int n, const char *w, const char *x, const int32_t *own, const c
 	__asm__ volatile("" : : : "memory");
 }
 
-ALWAYS void minima(bool same, const char *mn, const char *sum, const char *lack, const char *m, const char *dx,
+INLINE void minima(bool same, const char *mn, const char *sum, const char *lack, const char *m, const char *dx,
 	float *y)
 {
 	vi s[TILE_TOKENS][VECTORS];
@@ -92,7 +91,7 @@ ALWAYS void minima(bool same, const char *mn, const char *sum, const char *lack,
 	settle(s, m, dx, y, MUL_256_MIN);
 	__asm__ volatile("" : : : "memory");    /* as in run */
 }
-ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, bool same, float *y,
+INLINE void tile(size_t n_blocks, const char *w, const char *x, const int32_t *own, bool same, float *y,
 	enum mul_kind kind)
 {
 	const size_t block = mul_block(kind), d = mul_panel_d(kind, OUTPUTS), m = mul_panel_m(kind, OUTPUTS),
@@ -107,21 +106,21 @@ ALWAYS void tile(size_t n_blocks, const char *w, const char *x, const int32_t *o
 	}
 }
 /* As mul_results and mul_results_done, whose memset and memcpy, or what compilers make of them, take longer. */
-ALWAYS float *take(const struct results *y, size_t strip)
+INLINE float *take(const struct results *y, size_t strip)
 {
 	float *acc = y->acc + strip*TILE_TOKENS*OUTPUTS;
 	if (y->begin)
 		UNROLL for (int i = 0; i < TILE_TOKENS*VECTORS; i++) f_store(acc + i*LANES, f_zero());
 	return acc;
 }
-ALWAYS void put(const struct results *y, size_t strip, const float *acc)
+INLINE void put(const struct results *y, size_t strip, const float *acc)
 {
 	float *to = y->to + strip*TILE_TOKENS*y->stride;
 	if (strip < y->whole)
 		UNROLL for (int t = 0; t < TILE_TOKENS; t++, to += y->stride) UNROLL for (int r = 0; r < VECTORS; r++)
 			f_store(to + r*LANES, f_load(acc + t*OUTPUTS + r*LANES));
 }
-ALWAYS void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
+INLINE void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *strips, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {
 	const bool same = kind == MUL_256_MIN && same_minima(n_blocks, panel);

@@ -11,7 +11,7 @@ struct path {
 	float *acc, *to;
 	size_t stride;
 };
-ALWAYS struct path path_of(const struct results *y, size_t strip, size_t tokens)
+INLINE struct path path_of(const struct results *y, size_t strip, size_t tokens)
 {
 	static const _Alignas(64) float zero[TILE_TOKENS*OUTPUTS];
 	const bool whole = strip < y->whole;
@@ -20,11 +20,11 @@ ALWAYS struct path path_of(const struct results *y, size_t strip, size_t tokens)
 		whole ? y->stride : OUTPUTS };
 }
 /* The way of the next run, or of the last one */
-ALWAYS struct way way_of(struct path *p, bool last)
+INLINE struct way way_of(struct path *p, bool last)
 {
 	const struct way w = { p->from, last ? p->to : p->acc, last ? p->stride : OUTPUTS };
 	p->from = p->acc;
 	return w;
 }
 /* Blocks of 16, and the mins of super-blocks, need a second run. */
-ALWAYS bool two_runs(enum mul_kind kind) { return kind == MUL_16 || kind == MUL_256_MIN; }
+INLINE bool two_runs(enum mul_kind kind) { return kind == MUL_16 || kind == MUL_256_MIN; }

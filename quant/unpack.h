@@ -3,6 +3,7 @@
  * first includes bytes_c.h, bytes_avx2.h or bytes_neon.h. */
 #ifndef QUANT_UNPACK_H
 #define QUANT_UNPACK_H
+#include "inline.h"
 #include "kern.h"
 #include "mul.h"
 #include "grids.h"
@@ -17,7 +18,4 @@ typedef void unpack256_fn(const void *block, struct codes256 *c);
 static inline void unpack_##name(const void *b, struct codes##kind *c) { name##_unpack(b, c); }
 #include "types.inc"
 #undef BLOCK
-
-#define FOR_EACH_TYPE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 32")
 #endif

@@ -3,10 +3,9 @@
  * (vec_ISA.c) first includes one of lane.h's vocabularies.
  *
  * A remainder of less than 16 elements is padded with zeros, which change no sum. */
+#include "inline.h"
 #include "lane_math.h"
 #include "vec_internal.h"
-
-#define INLINE static inline __attribute__((always_inline))     /* compiled for constant arguments */
 
 static float dot(const float *a, const float *b, size_t n)
 {
@@ -26,7 +25,7 @@ static float sum(const float *a, size_t n)
 	float l[16];
 	size_t i = 0;
 	for (; i + 16 <= n; i += 16)
-		_Pragma("GCC unroll 4") for (int p = 0; p < LANES; p++) s[p] += r_floats(a + i + p*REG);
+		UNROLL for (int p = 0; p < LANES; p++) s[p] += r_floats(a + i + p*REG);
 	for (int p = 0; p < LANES; p++) memcpy(l + p*REG, s + p, sizeof *s);
 	for (size_t k = 0; i < n; i++, k++) l[k] += a[i];
 	return r_tree(l);
@@ -114,7 +113,7 @@ static void loss(const float *x, const float *y, const float *w, size_t n, doubl
 			if (w) memcpy(rest[2], wi, (n - i)*sizeof *w);
 			xi = rest[0], yi = rest[1], wi = w ? rest[2] : NULL;
 		}
-		_Pragma("GCC unroll 8") for (int p = 0; p < PARTS; p++) {
+		UNROLL for (int p = 0; p < PARTS; p++) {
 			rd a = r_double(xi + p*RD), d = r_double(yi + p*RD) - a, wd = d, wa = a;
 			if (wi) {
 				wd = r_double(wi + p*RD)*d;
@@ -144,7 +143,7 @@ static void squares(double *sum, double *rest, const float *x, size_t stride, si
 		memcpy(s, sum + j, sizeof s);
 		memcpy(r, rest + j, sizeof r);
 		for (size_t t = 0; t < n_rows; t++)
-			_Pragma("GCC unroll 4") for (int p = 0; p < COLUMNS; p++) {
+			UNROLL for (int p = 0; p < COLUMNS; p++) {
 				rd a = r_double(x + t*stride + j + (size_t)p*RD), y = a*a;
 				rd new = s[p] + y, b = new - s[p], e = (s[p] - (new - b)) + (y - b) + r[p];
 				s[p] = new + e;
@@ -248,7 +247,7 @@ static float sum_exp(const float *a, size_t n, float m)
 	float l[16], rest[16] = { 0 };
 	size_t i = 0;
 	for (; i + 16 <= n; i += 16)
-		_Pragma("GCC unroll 4") for (int p = 0; p < LANES; p++) s[p] += r_exp(r_floats(a + i + p*REG) - base);
+		UNROLL for (int p = 0; p < LANES; p++) s[p] += r_exp(r_floats(a + i + p*REG) - base);
 	for (int p = 0; p < LANES; p++) memcpy(l + p*REG, s + p, sizeof *s);
 	for (size_t k = 0; i + k < n; k += REG) {
 		size_t some = n - i - k < REG ? n - i - k : REG;

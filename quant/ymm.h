@@ -3,8 +3,8 @@
  * those of types with code books and the filling of panels share. ymm_avx2.h and ymm_avxvnni.h include this file and
  * define i_madd. */
 #include <immintrin.h>
+#include "inline.h"
 
-#define INLINE static inline __attribute__((always_inline))
 INLINE __m256i y_load(const void *p) { return _mm256_loadu_si256(p); }
 /* Sixteen bytes twice; sixteen at p, then sixteen at q; a byte 32 times */
 INLINE __m256i y_twice(const void *p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(p)); }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ * inline.h - private to quant/: how the texts that instances share are compiled for constants.
+ *
+ * A function of such a text takes a kind, a form or a number of rows, tokens or registers, and is compiled once for
+ * each that it is called with: it is inlined, and its loops are unrolled, so that the arrays over which they go become
+ * registers. Compilers would not do so on their own with functions and loops of this size. */
+#ifndef QUANT_INLINE_H
+#define QUANT_INLINE_H
+#define INLINE static inline __attribute__((always_inline))
+/* Before a loop whose number of rounds is a constant, at most 64 */
+#define UNROLL _Pragma("GCC unroll 64")
+#endif
