@@ -51,7 +51,7 @@ static inline b16 b_field16(b16 a, int from, int n)
 	uint8_t mask = (uint8_t)((1 << n) - 1);
 	return (b16)((s8u)a >> from) & mask;
 }
-static inline b32 b_less(b32 a, uint8_t n) { return a - n; }
+static inline b32 b_minus(b32 a, uint8_t n) { return a - n; }
 static inline s16 s_all(int16_t a) { return (s16){ 0 } + a; }
 static inline s16 s_zero(void) { return (s16){ 0 }; }
 /* 8 bytes as unsigned integers */

@@ -243,7 +243,7 @@ INLINE void q2_k_minima(const struct q2_k *b, uint8_t *to) { (void)b; (void)to; 
 enum { HEADS = 2 };
 typedef uint32_t heads __attribute__((vector_size(16*HEADS)));
 INLINE heads h_load(const char *const *p) { return (heads)y_two(p[0], p[1]); }
-INLINE heads h_less(heads a, int n) { return (heads)_mm256_sub_epi8((__m256i)a, y_bytes(n)); }
+INLINE heads h_minus(heads a, int n) { return (heads)_mm256_sub_epi8((__m256i)a, y_bytes(n)); }
 INLINE heads h_each(__m128i a) { return (heads)_mm256_broadcastsi128_si256(a); }
 INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm256_shuffle_epi8((__m256i)a, (__m256i)h_each(at)); }
 

@@ -235,7 +235,7 @@ INLINE __m512i sixteens_of(const char *a, const char *b, const char *c, const ch
 	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
 }
 INLINE heads h_load(const char *const *p) { return (heads)sixteens_of(p[0], p[1], p[2], p[3]); }
-INLINE heads h_less(heads a, int n) { return (heads)_mm512_sub_epi8((__m512i)a, _mm512_set1_epi8((char)n)); }
+INLINE heads h_minus(heads a, int n) { return (heads)_mm512_sub_epi8((__m512i)a, _mm512_set1_epi8((char)n)); }
 INLINE heads h_each(__m128i a) { return (heads)_mm512_broadcast_i32x4(a); }
 INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm512_shuffle_epi8((__m512i)a, (__m512i)h_each(at)); }
 

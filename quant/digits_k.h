@@ -93,7 +93,7 @@ INLINE heads q3_k_sixes(heads x)
 			h_each(_mm_setr_epi32(0, 0, 4, 4)) & 0x0f0f0f0f,
 		up = h_shuffle(x, _mm_setr_epi8(12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15)) >>
 			h_each(_mm_setr_epi32(0, 2, 4, 6)) & 0x03030303;
-	return h_less(low | up << 4, 32);
+	return h_minus(low | up << 4, 32);
 }
 #if defined DIGITS_LANES
 #include "digits_lanes.h"

@@ -125,7 +125,7 @@ INLINE void q6_k_fill(const struct eight *w, char *to)
 /* Scales 4*i to 4*i + 3 from the twelve bytes s, which codec/q3_k.h describes, without their bias */
 INLINE __m256i q3_k_sixes(const __m256i s[3], int i)
 {
-	return v_less(_mm256_or_si256(v_field(s[i%2], i/2*4, 4, 0), v_field(s[2], 2*i, 2, 4)), 32);
+	return v_minus(_mm256_or_si256(v_field(s[i%2], i/2*4, 4, 0), v_field(s[2], 2*i, 2, 4)), 32);
 }
 INLINE void q3_k_fill(const struct eight *w, char *to)
 {
@@ -199,7 +199,7 @@ INLINE void nibbles(const struct eight *w, char *to, size_t at, const __m256i *b
 	UNROLL for (int i = 0; i < 8; i++) {
 		__m256i c = v_field(x[i%4], i/4*4, 4, 0);
 		if (bits) c = _mm256_or_si256(c, v_and(v_mask(*bits, i/2, i%2, IN_PAIRS), 16));
-		put_codes(to, 4*i, v_less(c, bias));
+		put_codes(to, 4*i, v_minus(c, bias));
 	}
 }
 /* The same for codes that stand for the levels in `table` */
@@ -290,7 +290,7 @@ INLINE void q1_0_fill(const struct eight *w, char *to)
 	UNROLL for (int part = 0; part < 4; part++, to += mul_panel_bytes(MUL_32, WIDTH)) {
 		put_d(to, MUL_32, d);
 		UNROLL for (int i = 0; i < 8; i++)
-			put_codes(to, 4*i, v_less(v_and(v_mask(x[part], i/2, i%2, IN_PAIRS), 2), 1));
+			put_codes(to, 4*i, v_minus(v_and(v_mask(x[part], i/2, i%2, IN_PAIRS), 2), 1));
 	}
 }
 /* 64 columns, four in a byte, which is copied to all four of the lane: each keeps the two bits of one column. */

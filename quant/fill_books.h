@@ -252,6 +252,6 @@ INLINE void tq2_0_fill(const struct eight *w, char *to)
 		transpose_codes(w, 16*part, x);
 		UNROLL for (int k = 0; k < 4; k++) UNROLL for (int i = 0; i < 4; i++)
 			put_plain(to, 128*(part/2) + 32*k + 16*(part%2) + 4*i,
-				v_less(v_field(x[i], 2*k, 2, 0), 1));
+				v_minus(v_field(x[i], 2*k, 2, 0), 1));
 	}
 }

@@ -93,7 +93,7 @@ INLINE __m256i v_mask(__m256i bits, int byte, bool upper, bool pairs)
 	const __m256i bit = _mm256_set1_epi32((int)((pairs ? 0x08020401u : 0x08040201u) << (upper ? 4 : 0)));
 	return _mm256_cmpeq_epi8(_mm256_and_si256(v_spread(bits, byte), bit), bit);
 }
-INLINE __m256i v_less(__m256i a, int n) { return _mm256_sub_epi8(a, y_bytes(n)); }
+INLINE __m256i v_minus(__m256i a, int n) { return _mm256_sub_epi8(a, y_bytes(n)); }
 /* The levels, of a table of sixteen, that the lower halves of bytes stand for */
 INLINE __m256i v_level(const int8_t *table, __m256i a) { return _mm256_shuffle_epi8(y_twice(table), v_and(a, 15)); }
 /* The same levels plus 128, so that they have no sign */

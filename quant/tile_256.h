@@ -12,7 +12,7 @@ static inline vi i_load(const void *p) { return _mm256_loadu_si256(p); }
 /* Zen 4's loads broadcast integers; its arithmetic pipes broadcast floats. */
 static inline vi i_spread(const void *p) { return _mm256_set1_epi32(mul_word(p)); }
 static inline vw i_plus(vw u, vw v) { return _mm256_add_epi16(u, v); }
-static inline vi i_less(vi a, vi b) { return _mm256_sub_epi32(a, b); }
+static inline vi i_minus(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 static inline vf f_zero(void) { return _mm256_setzero_ps(); }
 static inline vf f_load(const void *p) { return _mm256_loadu_ps(p); }
 static inline void f_store(float *p, vf a) { _mm256_storeu_ps(p, a); }

@@ -14,7 +14,7 @@ static inline vi i_load(const void *p) { return _mm512_loadu_si512(p); }
 /* Zen 4's loads broadcast integers; its arithmetic pipes broadcast floats. */
 static inline vi i_spread(const void *p) { return _mm512_set1_epi32(mul_word(p)); }
 static inline vw i_plus(vw u, vw v) { return _mm512_add_epi16(u, v); }
-static inline vi i_less(vi a, vi b) { return _mm512_sub_epi32(a, b); }
+static inline vi i_minus(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 static inline vf f_zero(void) { return _mm512_setzero_ps(); }
 static inline vf f_load(const void *p) { return _mm512_loadu_ps(p); }
 static inline void f_store(float *p, vf a) { _mm512_storeu_ps(p, a); }

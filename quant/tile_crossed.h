@@ -11,7 +11,7 @@
  * fours are crossed and the others are not, which keeps all of a core busy. In addition to what tile.h needs, an
  * instance gives
  *   i_plus(u, v)                u + v, pairs of int16
- *   i_less(a, b)                a - b, sums */
+ *   i_minus(a, b)               a - b, sums */
 #include "tile_own.h"
 
 INLINE void cross(int tokens, const char *w, const char *x, vi s[][VECTORS])

@@ -7,7 +7,7 @@
 #ifdef QUANT_DECODER
 
 /* Codes 8*(g + delta), where g has the digits 0, 1, 2 for -1, 0, 1, and bytes of `delta` are 8*delta. */
-static inline b32 iq1_codes(w4 digits, w4 delta) { return b_less((b32)(digits << 3), 8) + (b32)delta; }
+static inline b32 iq1_codes(w4 digits, w4 delta) { return b_minus((b32)(digits << 3), 8) + (b32)delta; }
 static inline void iq1_s_unpack(const struct iq1_s *b, struct codes256 *c)
 {
 	uint64_t ls = 0;

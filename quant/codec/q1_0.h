@@ -9,7 +9,7 @@ static inline void q1_0_unpack(const struct q1_0 *b, struct codes32 *c)
 	for (int p = 0; p < 4; p++) {
 		c[p].d = f_half(b->d);
 		c[p].m = 0;
-		b_store(c[p].q, b_less(b_mask(u32_of(b->qs + 4*p)) & 2, 1));
+		b_store(c[p].q, b_minus(b_mask(u32_of(b->qs + 4*p)) & 2, 1));
 	}
 }
 #endif

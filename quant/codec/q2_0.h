@@ -11,7 +11,7 @@ static inline void q2_0_unpack(const struct q2_0 *b, struct codes32 *c)
 		x = (x & 3) | (x << 6 & 0x300) | (x << 12 & 0x30000) | (x << 18 & 0x3000000);
 		c[p].d = f_half(b->d);
 		c[p].m = 0;
-		b_store(c[p].q, b_less((b32)x, 1));
+		b_store(c[p].q, b_minus((b32)x, 1));
 	}
 }
 #endif

@@ -25,7 +25,7 @@ static inline void q3_k_unpack(const struct q3_k *b, struct codes256 *c)
 	for (int h = 0; h < 2; h++) {
 		b32 x = b_load(b->qs + 32*h);
 		for (int k = 0; k < 4; k++)
-			b_store(c->q + 128*h + 32*k, b_less(b_field(x, 2*k, 2, 0) | b_field(up, 4*h + k, 1, 2), 4));
+			b_store(c->q + 128*h + 32*k, b_minus(b_field(x, 2*k, 2, 0) | b_field(up, 4*h + k, 1, 2), 4));
 	}
 }
 #endif

@@ -8,7 +8,7 @@ static inline void q4_0_unpack(const struct q4_0 *b, struct codes32 *c)
 {
 	c->d = f_half(b->d);
 	c->m = 0;
-	b_store(c->q, b_less(b_nibbles(b->qs), 8));
+	b_store(c->q, b_minus(b_nibbles(b->qs), 8));
 }
 #endif
 #ifdef QUANT_ENCODER

@@ -9,7 +9,7 @@ static inline void q5_0_unpack(const struct q5_0 *b, struct codes32 *c)
 {
 	c->d = f_half(b->d);
 	c->m = 0;
-	b_store(c->q, b_less(b_nibbles(b->qs) | (b_mask(u32_of(b->qh)) & 16), 16));
+	b_store(c->q, b_minus(b_nibbles(b->qs) | (b_mask(u32_of(b->qh)) & 16), 16));
 }
 #endif
 #ifdef QUANT_ENCODER

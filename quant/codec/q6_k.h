@@ -16,7 +16,7 @@ static inline void q6_k_unpack(const struct q6_k *b, struct codes256 *c)
 		b32 up = b_load(b->qh + 32*h);
 		for (int k = 0; k < 4; k++) {
 			b32 x = b_load(b->ql + 64*h + k%2*32);
-			b_store(c->q + 128*h + 32*k, b_less(b_field(x, k/2*4, 4, 0) | b_field(up, 2*k, 2, 4), 32));
+			b_store(c->q + 128*h + 32*k, b_minus(b_field(x, k/2*4, 4, 0) | b_field(up, 2*k, 2, 4), 32));
 		}
 	}
 }

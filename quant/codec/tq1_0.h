@@ -12,7 +12,7 @@ static inline b32 tq1_digits(b32 x, s16u power)
 	s16u even = (s16u)x & 255, odd = (s16u)x >> 8;
 	even = (even*power & 255)*3 >> 8;
 	odd = (odd*power & 255)*3 >> 8;
-	return b_less((b32)(even | odd << 8), 1);
+	return b_minus((b32)(even | odd << 8), 1);
 }
 static inline void tq1_0_unpack(const struct tq1_0 *b, struct codes256 *c)
 {

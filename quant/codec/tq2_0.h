@@ -12,7 +12,7 @@ static inline void tq2_0_unpack(const struct tq2_0 *b, struct codes256 *c)
 	s_store(c->mn, s_zero());
 	for (int h = 0; h < 2; h++) {
 		b32 x = b_load(b->qs + 32*h);
-		for (int k = 0; k < 4; k++) b_store(c->q + 128*h + 32*k, b_less(b_field(x, 2*k, 2, 0), 1));
+		for (int k = 0; k < 4; k++) b_store(c->q + 128*h + 32*k, b_minus(b_field(x, 2*k, 2, 0), 1));
 	}
 }
 #endif
