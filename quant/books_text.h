@@ -28,8 +28,8 @@ INLINE uint16_t iq1_m_half(const void *block)
 	memcpy(&s, (const char *)block + offsetof(struct iq1_m, scales), sizeof s);
 	return kern_iq1_m_d(s);
 }
-/* Later rows are prefetched into the first cache if they fit there with everything else. Otherwise they go to the
- * second one, and from there, two blocks before they are used, to the first. */
+/* Later rows are prefetched into L1 if they fit there with everything else. Otherwise they go to L2, and two blocks
+ * before they are used from there to L1. */
 enum { NEAR_BYTES = 9 << 10 };
 INLINE void fetch(const char *later, const char *soon, size_t bytes, int far)
 {

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include "cpu.h"
 
-size_t cpu_first_cache(void)
+size_t cpu_l1_bytes(void)
 {
 #if defined _SC_LEVEL1_DCACHE_SIZE
 	long n = sysconf(_SC_LEVEL1_DCACHE_SIZE);
@@ -34,7 +34,7 @@ static bool made_by_amd(void)
 		d == signature_AMD_edx;
 }
 
-bool cpu_forgets(void)
+bool cpu_drops_prefetches(void)
 {
 	enum { ZEN_5 = 26 };
 	unsigned a, b, c, d;
@@ -82,7 +82,7 @@ unsigned cpu_features(void)
 	return set;
 }
 #else
-bool cpu_forgets(void) { return true; }
+bool cpu_drops_prefetches(void) { return true; }
 #if defined __aarch64__
 #if defined __linux__
 #include <sys/auxv.h>

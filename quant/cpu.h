@@ -20,7 +20,7 @@ unsigned cpu_features(void);
 
 /* Does a core drop a prefetch while it has as many lines in flight as it can? Zen 4 does, so repeating the prefetch
  * helps; Zen 5 does not, and repeating it costs time. For others this is unknown, and the answer is true. */
-bool cpu_forgets(void);
-size_t cpu_first_cache(void);           /* bytes of a core's first cache of data; 0: not known */
+bool cpu_drops_prefetches(void);
+size_t cpu_l1_bytes(void);              /* of a core's L1 data cache; 0: not known */
 
 #endif

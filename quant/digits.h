@@ -93,15 +93,14 @@ struct digit_sums {
  * this many rows before it is used. */
 enum { DIGITS_NEARER = 4 };
 /* n blocks of some rows; for blocks of 32: of all rows side by side. near: the beginning of the rows that are
- * prefetched a second time; rows DIGITS_NEARER further on are prefetched for the first time. first_cache: into that,
- * not the second. */
+ * prefetched a second time; rows DIGITS_NEARER further on are prefetched for the first time. to_l1: into L1, not L2. */
 struct digits_part {
 	const char *w;
 	size_t w_stride, n_rows, n;
 	const char *strip;
 	size_t strip_stride;
 	const char *near;
-	bool first_cache;
+	bool to_l1;
 };
 typedef void digits_fn(const struct digits_part *p, struct digit_sums *to);
 struct digits_type {
@@ -109,7 +108,7 @@ struct digits_type {
 	enum digits_scale scale;
 	float factor;                   /* of d of super-blocks */
 	size_t supers;                  /* a chunk's super-blocks of one token; 0: DIGITS_SUPERS */
-	const struct digits_table *alone;       /* if not NULL, for one token if rows go to the first cache */
+	const struct digits_table *alone;       /* if not NULL, for one token if rows are prefetched into L1 */
 };
 /* y[rows] += n blocks of a token whose sums begin at `sums` and whose strip is `strip` */
 typedef void settle_fn(const struct digits_type *type, enum mul_kind kind, const struct digit_sums *s,

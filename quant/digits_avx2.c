@@ -274,7 +274,7 @@ static void sum_up(const struct job *j, struct chunk *c, struct pages *pages)
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
 	struct digits_part part = { w, m->w_stride, c->n_o, left < step ? left : step, c->strip, j->strip,
 		w + (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD,
-		mul_rows_to_first_cache };
+		mul_rows_to_l1 };
 	const size_t from = c->o*m->w_stride + j->table->rows*at;
 	pages_look_up(pages, from, from);
 	c->n_units = part.n;
@@ -294,13 +294,13 @@ static void fetch(const struct job *j, size_t o, size_t n_o, size_t unit, size_t
  * ones, which is fast only once the stores have reached the cache. */
 static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_t n_o, struct digit_sums *sums)
 {
-	static _Thread_local const char *asked; /* this thread's last task has prefetched rows from here on */
+	static _Thread_local const char *fetched_from;  /* the rows that this thread's last task has prefetched */
 	const char *w = (const char *)j->m->w;
-	const bool first = asked != w + o0*j->m->w_stride;
+	const bool first = fetched_from != w + o0*j->m->w_stride;
 	struct chunk before = { .s = sums + 1 };
 	struct pages pages = { w, j->m->n_out*j->m->w_stride, o0*j->m->w_stride };
 	_Alignas(64) float y[DIGITS_TOKENS][DIGITS_ROWS];
-	asked = w + (o0 + n_o)*j->m->w_stride;
+	fetched_from = w + (o0 + n_o)*j->m->w_stride;
 	for (size_t o = o0, rows; o < o0 + n_o; o += rows) {
 		rows = o0 + n_o - o < j->table->rows ? o0 + n_o - o : j->table->rows;
 		for (size_t t = t0, some; t < t0 + n_t; t += some) {
@@ -322,7 +322,7 @@ void digits_mul(const struct digits_table *books, const struct digits_table *dig
 	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
 	const struct digits_table *from = books->type[m->type].sums[0] ? books : digits,
-		*alone = m->n_tokens == 1 && mul_rows_to_first_cache ? from->type[m->type].alone : NULL,
+		*alone = m->n_tokens == 1 && mul_rows_to_l1 ? from->type[m->type].alone : NULL,
 		*table = alone ? alone : from;
 	const struct ggu_type_info *info = ggu_type_info(m->type);
 	const size_t block = mul_block(kind), unit = info->block_weights, some = DIGITS_COLUMNS/unit,

@@ -81,8 +81,8 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 	mul_panel_32 = s->has.panel_32;
 	mul_panel_256 = s->has.panel_256;
 	quant_float_table = s->has.floats;
-	float_asks_again = cpu_forgets();
-	mul_rows_to_first_cache = cpu_first_cache() >= MUL_ROWS_FIRST_CACHE;
+	float_fetches_again = cpu_drops_prefetches();
+	mul_rows_to_l1 = cpu_l1_bytes() >= MUL_ROWS_L1;
 	quant_enc_table = s->has.enc;
 	quant_vec_table = s->has.vec;
 	quant_attn_table = s->has.attn;

@@ -20,7 +20,7 @@ struct work {
 };
 
 const struct float_table *quant_float_table = &quant_float_c;
-bool float_asks_again = true;
+bool float_fetches_again = true;
 
 static enum float_type type_of(uint32_t type)
 {
@@ -148,7 +148,7 @@ static void put(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_
 		memcpy(m->y + (t + i)*m->y_stride + o, sums, (n_o < width ? n_o : width)*sizeof *sums);
 }
 /* Prefetches where put will store: otherwise it waits for lines that are far away, all of them at once. */
-static void expect(const struct quant_mul *m, size_t t, size_t n_t, size_t o)
+static void fetch_results(const struct quant_mul *m, size_t t, size_t n_t, size_t o)
 {
 	for (size_t i = 0; i < n_t; i++)
 		for (size_t k = 0; k < quant_float_table->outputs; k += PIECE)
@@ -163,7 +163,7 @@ static void at_once(const struct quant_mul *m, size_t t, size_t n_t, size_t o, s
 	for (size_t r = 0; r*width < n_o; r++) {
 		const struct float_phases all = { m->n_in, n_t, tile_of(k, r), strip_of(m, t, 0, 0), PHASE,
 			phase_floats(m->n_in) };
-		expect(m, t, n_t, o + r*width);
+		fetch_results(m, t, n_t, o + r*width);
 		quant_float_table->gemm_all(&all, (r + 1)*width < n_o ? all.strip : strip_of(m, next, 0, 0), sums);
 		put(m, t, n_t, o + r*width, n_o - r*width, sums);
 	}

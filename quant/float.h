@@ -79,8 +79,8 @@ struct float_table {
 #undef SET
 /* The table in use; quant_select sets it. */
 extern const struct float_table *quant_float_table;
-/* Row products prefetch memory more than once (cpu_forgets). No result depends on it. */
-extern bool float_asks_again;
+/* Row products prefetch memory more than once (cpu_drops_prefetches). No result depends on it. */
+extern bool float_fetches_again;
 
 float_decode_fn *float_decoder(uint32_t type);          /* of F64 too; NULL: not a float type */
 bool float_can_multiply(uint32_t type);

@@ -24,11 +24,11 @@ static void decode_f32(const void *src, float *dst, size_t n) { memcpy(dst, src,
 
 /* Of runs: the columns, the rows */
 enum { RUN = 512, RUN_ROWS = 4 };
-/* How many bytes prefetches are ahead of the rows, and how often each line is prefetched if a core forgets
- * (cpu_forgets) */
+/* How many bytes prefetches are ahead of the rows, and how often each line is prefetched if a core drops some
+ * (cpu_drops_prefetches) */
 enum { LEAD = 4 << 10, TIMES = 3, RUN_LEAD = 16 << 10, RUN_TIMES = 2 };
 /* One token, F32: how many bytes of a row are prefetched before they are read; up to how many columns a row is read on
- * its own, as activations then stay in the first cache; how many longer rows are read side by side */
+ * its own, as activations then stay in L1; how many longer rows are read side by side */
 enum { AHEAD = 1 << 10, SHORT = 3072, LONG_ROWS = PARTS > 2 ? 4 : 8 };
 enum { MOST_ROWS = ROWS*COLS > LONG_ROWS ? ROWS*COLS : LONG_ROWS };     /* times tokens */
 typedef float lanes[FLOAT_ROW_TOKENS][FLOAT_LANES];                     /* of a row */
@@ -124,9 +124,9 @@ INLINE void by_sides(enum float_type type, size_t times, int n_rows, size_t n_in
 	finish(type, (size_t)n_rows, n_in, w, w_stride, n_tokens, x, x_stride, sums, y, y_stride);
 }
 /* Up to LONG_ROWS rows times one token, from end to end, and prefetched shortly before they are read. Rows up to SHORT
- * columns are read one after another, in the order of memory; of longer ones, activations would be read from the second
- * cache for each row, so all rows are read side by side. After the end of a row comes the beginning of the next one, or
- * of that one which is read next in its place. */
+ * columns are read one after another, in the order of memory; with longer ones, activations would be read from L2 for
+ * each row, so all rows are read side by side. What is prefetched after the end of a row is the beginning of the row
+ * that is read next. */
 INLINE void by_streams(enum float_type type, size_t n_rows, size_t n_in, const char *w, size_t w_stride,
 	const float *x, float *y)
 {
@@ -143,7 +143,7 @@ INLINE void by_streams(enum float_type type, size_t n_rows, size_t n_in, const c
 		few(type, 1, 1, whole, w + r*w_stride, w_stride, w + r*w_stride + AHEAD, 0, x, 0, sums + r, 0);
 	finish(type, n_rows, n_in, w, w_stride, 1, x, 0, sums, y, 0);
 }
-INLINE void rows_asking(enum float_type type, bool again, size_t n_out, size_t n_in, const char *w, size_t w_stride,
+INLINE void rows_fetching(enum float_type type, bool again, size_t n_out, size_t n_in, const char *w, size_t w_stride,
 	size_t n_tokens, const float *x, size_t x_stride, float *y, size_t y_stride)
 {
 	const size_t run_times = again ? RUN_TIMES : 1, times = again ? TIMES : 1;
@@ -169,8 +169,9 @@ INLINE void rows_asking(enum float_type type, bool again, size_t n_out, size_t n
 INLINE void rows(enum float_type type, size_t n_out, size_t n_in, const char *w, size_t w_stride, size_t n_tokens,
 	const float *x, size_t x_stride, float *y, size_t y_stride)
 {
-	if (float_asks_again) rows_asking(type, true, n_out, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
-	else rows_asking(type, false, n_out, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
+	if (float_fetches_again)
+		rows_fetching(type, true, n_out, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
+	else rows_fetching(type, false, n_out, n_in, w, w_stride, n_tokens, x, x_stride, y, y_stride);
 }
 
 /* ---- the tile: lanes are outputs ---- */
@@ -208,7 +209,7 @@ static void gemm(size_t tokens, size_t n, const float *panel, const float *strip
 }
 
 /* The order of phases. With it the tree over them is a stack, whose two upper sums become one whenever they have the
- * same height; it stays in the first cache. */
+ * same height; it stays in L1. */
 static const size_t order[FLOAT_LANES] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
 /* The sum of the TOGETHER phases from place `at` of the order on, for SHARE tokens from `first` on, plus those in the
  * `merges` tiles before `to`, the last one first. With few columns, storing sums and adding them up takes much of the

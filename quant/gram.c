@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * gram.c - see gram.h. Columns become codes, panel by panel; then panels are multiplied with each other as far as the
- * triangle goes. The codes of all columns stay in the second cache, and the triangle is read and written once. */
+ * triangle goes. The codes of all columns stay in L2, and the triangle is read and written once. */
 #include <stdlib.h>
 #include "../libgguf/size.h"
 #include "gram_internal.h"

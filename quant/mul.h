@@ -141,10 +141,10 @@ extern const struct codes_table *mul_codes;
 extern const struct row_table *mul_row;
 /* of blocks of 32 columns and less, and of super-blocks */
 extern const struct panel_table *mul_panel_32, *mul_panel_256;
-/* Later rows are prefetched into the first cache if it has so many bytes, otherwise into the second. Those of Zen 5,
- * and of Intel since Ice Lake, have; that of Zen 4 does not. No result depends on it. */
-enum { MUL_ROWS_FIRST_CACHE = 48 << 10 };
-extern bool mul_rows_to_first_cache;
+/* Later rows are prefetched into L1 if it has this many bytes, otherwise into L2. Zen 5's has, and Intel's since Ice
+ * Lake; Zen 4's does not. No result depends on it. */
+enum { MUL_ROWS_L1 = 48 << 10 };
+extern bool mul_rows_to_l1;
 
 /* As in quant.h, for block types; block is 32 or 256. */
 size_t mul_act_step(size_t block);

@@ -2,8 +2,7 @@
  * outer.c - sums of outer products over tokens, by float_mul.
  *
  * Rows of a are packed as activations, once. A task has OUTPUTS rows of b, which are its weights, and multiplies them
- * with those of a, ROWS at a time, which stay in the second cache. In a triangle it skips the tiles before its own
- * rows. */
+ * with those of a, ROWS at a time, which stay in L2. In a triangle it skips the tiles before its own rows. */
 #include <stdlib.h>
 #include "../libgguf/size.h"
 #include "float.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * recode.c - see recode.h. A chunk is some whole rows of one tensor, and of one matrix (expert), as importances may
- * differ between them. For types that are rounded, a chunk goes through a first-level cache in groups of rows. An
- * encoder that searches gets the chunk at once, since it transposes importances once for all its rows. With error
- * feedback (quant_feedback) a chunk has so many rows that the factor is seldom read. Sums of errors are computed in
- * double for each chunk and added in the order of chunks. */
+ * differ between them. For types that are rounded, a chunk goes through L1 in groups of rows. An encoder that searches
+ * gets the chunk at once, since it transposes importances once for all its rows. With error feedback (quant_feedback) a
+ * chunk has so many rows that the factor is seldom read. Sums of errors are computed in double for each chunk and added
+ * in the order of chunks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "vec.h"
 
 enum {
-	CHUNK = 65536,          /* weights: 256 KiB of floats, half of a small second-level cache */
+	CHUNK = 65536,          /* weights: 256 KiB of floats, half of a small L2 */
 	GROUP = 4096,           /* weights: 16 KiB of floats */
 	COPY_BYTES = 1 << 18,
 	FEEDBACK_ROWS = 128,

@@ -105,14 +105,14 @@ static void check_once(const struct family *f, size_t n, size_t cut)
 	kt_free(y, y_bytes);
 	kt_free(act, act_bytes);
 }
-/* One token as on a CPU with a large first cache and with a small one: a type may have another kernel for it. */
+/* One token as on a CPU with a large L1 and with a small one: a type may have another kernel for it. */
 static void check(const struct family *f, size_t n, size_t cut)
 {
 	check_once(f, n, cut);
 	if (n > 1) return;
-	mul_rows_to_first_cache = !mul_rows_to_first_cache;
+	mul_rows_to_l1 = !mul_rows_to_l1;
 	check_once(f, n, cut);
-	mul_rows_to_first_cache = !mul_rows_to_first_cache;
+	mul_rows_to_l1 = !mul_rows_to_l1;
 }
 
 static const char *const form_name[] = { "", "floats", "blocks of 32", "blocks of 256" };
