@@ -12,7 +12,7 @@
 #include "digits.h"
 #include "inline.h"
 #include "kern.h"
-#include "pages.h"
+#include "tlb.h"
 
 /* ---- strips ---- */
 
@@ -265,7 +265,7 @@ static void last_rows(digits_fn *sums, struct digits_part part, size_t bytes, st
 }
 _Static_assert(DIGITS_SUPERS*DIGITS_ROWS*8 <= DIGITS_SUMS, "sums of super-blocks");
 _Static_assert(2*sizeof(struct digit_sums) <= MUL_ROW_WORK, "sums of rows");
-static void sum_up(const struct job *j, struct chunk *c, struct pages *pages)
+static void sum_up(const struct job *j, struct chunk *c, struct tlb *tlb)
 {
 	const struct quant_mul *m = j->m;
 	digits_fn *sums = j->type->sums[c->n_t/2];
@@ -276,7 +276,7 @@ static void sum_up(const struct job *j, struct chunk *c, struct pages *pages)
 		w + (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD,
 		mul_rows_to_l1 };
 	const size_t from = c->o*m->w_stride + j->table->rows*at;
-	pages_look_up(pages, from, from);
+	tlb_look_up(tlb, from, from);
 	c->n_units = part.n;
 	c->n_blocks = part.n*j->blocks;
 	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, part.n*j->bytes, c->s);
@@ -298,7 +298,7 @@ static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_
 	const char *w = (const char *)j->m->w;
 	const bool first = fetched_from != w + o0*j->m->w_stride;
 	struct chunk before = { .s = sums + 1 };
-	struct pages pages = { w, j->m->n_out*j->m->w_stride, o0*j->m->w_stride };
+	struct tlb tlb = { w, j->m->n_out*j->m->w_stride, o0*j->m->w_stride };
 	_Alignas(64) float y[DIGITS_TOKENS][DIGITS_ROWS];
 	fetched_from = w + (o0 + n_o)*j->m->w_stride;
 	for (size_t o = o0, rows; o < o0 + n_o; o += rows) {
@@ -310,7 +310,7 @@ static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_
 			for (size_t u = 0; u < j->units; u += before.n_units) {
 				if (first && o == o0 && u + step < j->units) fetch(j, o, rows, u + step, step);
 				struct chunk c = { t, some, o, rows, u, before.s == sums ? sums + 1 : sums };
-				sum_up(j, &c, &pages);
+				sum_up(j, &c, &tlb);
 				settle(j, &before, y);
 				before = c;
 			}

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "../libgguf/size.h"
 #include "float.h"
-#include "pages.h"
+#include "tlb.h"
 
 enum {
 	ROW_BYTES = 64 << 10,           /* of rows that stay in L2 until they are multiplied with all of a few tokens */
@@ -215,9 +215,9 @@ static void mul_panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t 
 static void few_tokens(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o)
 {
 	size_t stride = row_floats(m->n_in), step = size_most(ROW_BYTES/size_most(m->w_stride, 1)/PIECE*PIECE, PIECE);
-	struct pages pages = { m->w, m->n_out*m->w_stride, o0*m->w_stride };
+	struct tlb tlb = { m->w, m->n_out*m->w_stride, o0*m->w_stride };
 	for (size_t o = o0; o < o0 + n_o; o += step) {
-		pages_look_up(&pages, o*m->w_stride, (o + step)*m->w_stride);
+		tlb_look_up(&tlb, o*m->w_stride, (o + step)*m->w_stride);
 		for (size_t t = t0; t < t0 + n_t; t += FLOAT_ROW_TOKENS)
 			quant_float_table->rows[type_of(m->type)](size_least(o0 + n_o - o, step), m->n_in,
 				(const char *)m->w + o*m->w_stride, m->w_stride,
