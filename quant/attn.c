@@ -188,7 +188,7 @@ static void reset(struct attn_sums *x, size_t n)
 
 /* Processes the tile at p of the task's head i for the rows that see any of it, which are adjacent since later tokens
  * see later positions. The next tile is that of the next head, or of the next block. */
-static void meet(struct attn_task *t, const struct attn_rows *rows, size_t i, size_t p)
+static void do_tile(struct attn_task *t, const struct attn_rows *rows, size_t i, size_t p)
 {
 	size_t r0 = i*t->head_rows, r1 = r0 + t->head_rows, next = p + ATTN_BLOCK;
 	const char *head = (const char *)rows->block[p/ATTN_BLOCK] + (t->kv + i)*t->head_bytes, *after = NULL;
@@ -200,7 +200,7 @@ static void meet(struct attn_task *t, const struct attn_rows *rows, size_t i, si
 	else if (next < t->row[t->n - 1].to) after = (const char *)rows->block[next/ATTN_BLOCK] + t->kv*t->head_bytes;
 	quant_attn_table->tile(t, head, after, p, r0, r1);
 }
-static void meet_split(struct attn_task *t, const struct attn_rows *rows, size_t split)
+static void do_split(struct attn_task *t, const struct attn_rows *rows, size_t split)
 {
 	size_t from = size_most(t->row[0].from/ATTN_BLOCK*ATTN_BLOCK, split*ATTN_SPLIT);
 	size_t to = size_least(t->row[t->n - 1].to, (split + 1)*ATTN_SPLIT);
@@ -208,7 +208,7 @@ static void meet_split(struct attn_task *t, const struct attn_rows *rows, size_t
 	for (size_t r = 0; r < t->n + ATTN_LANES; r++) t->m[r] = -INFINITY;
 	memset(t->split_a, 0, t->n*t->a_wide*sizeof *t->split_a);
 	for (size_t p = from; p < to; p += ATTN_BLOCK)
-		for (size_t i = 0; i < t->n/t->head_rows; i++) meet(t, rows, i, p);
+		for (size_t i = 0; i < t->n/t->head_rows; i++) do_tile(t, rows, i, p);
 	for (size_t r = 0; r < t->n; r++) quant_attn_table->end_split(t, r);
 }
 
@@ -251,7 +251,7 @@ static void whole(struct attn_task *t, const struct attn_rows *r)
 	const struct attn *a = t->a;
 	reset(t->all, t->n);
 	for (size_t s = first; s < end; s++) {
-		meet_split(t, r, s);
+		do_split(t, r, s);
 		for (size_t i = 0; i < t->n; i++)
 			quant_attn_table->join(t->all + i, t->all_a + i*t->v_wide, t->split + i,
 				t->split_a + i*t->a_wide, t->v_wide);
@@ -264,7 +264,7 @@ static void part(struct attn_task *t, const struct attn_rows *r, size_t i)
 {
 	size_t first;
 	splits_of(t->a, r, &first);
-	meet_split(t, r, first + i);
+	do_split(t, r, first + i);
 	for (size_t k = 0; k < t->n; k++) {
 		float *to = record_of(t->a, r, t->row[k].pos - r->pos, t->row[k].head, i);
 		to[0] = t->split[k].m;

@@ -6,8 +6,8 @@
  *   EIGHT                       optional: there are WIDE_7 and WIDE_8 too
  *   ri r_pairs(a, b, sum)       sum += both products of each pair of int16
  *
- * A tile is scores (meet_codes, meet_numbers), the weights that they become (weigh_rows), and sums over values
- * (meet_value_codes, meet_value_numbers). attn_outer.h has the products of the first and the last; attn_wide.h makes
+ * A tile is scores (score_tile_codes, score_tile_numbers), the weights that they become (weigh_rows), and sums over
+ * values (mix_tile_codes, mix_tile_numbers). attn_outer.h has the products of the first and the last; attn_wide.h makes
  * floats of what is not read in the cache's form. */
 #include "../libgguf/size.h"
 #include "attn_internal.h"
@@ -206,29 +206,29 @@ static inline void fetch(struct ahead *h)
 	h->left -= n;
 }
 
-/* A tile that rows meet: its values; those of the following tile, or NULL; its first position; the first row of the
- * head, and the rows r0..r1 - 1 that see any of it. */
-struct met { const char *v, *next; size_t p, first, r0, r1; };
-/* The groups of the rows that meet a tile: where the first begins, how many there are, and where the one that begins at
+/* A tile of a head: its values; those of the following tile, or NULL; its first position; the head's first row, and the
+ * rows r0..r1 - 1, which see any of it. */
+struct tile { const char *v, *next; size_t p, first, r0, r1; };
+/* The groups of the rows that see a tile: where the first begins, how many there are, and where the one that begins at
  * g ends */
-static inline size_t first_group(const struct attn_task *t, const struct met *o)
+static inline size_t first_group(const struct attn_task *t, const struct tile *o)
 {
 	size_t g = o->first;
 	while (g + t->group <= o->r0) g += t->group;
 	return g;
 }
-static inline size_t groups(const struct attn_task *t, const struct met *o)
+static inline size_t groups(const struct attn_task *t, const struct tile *o)
 {
 	return size_parts(o->r1 - first_group(t, o), t->group);
 }
-static inline size_t group_end(const struct attn_task *t, const struct met *o, size_t g)
+static inline size_t group_end(const struct attn_task *t, const struct tile *o, size_t g)
 {
 	return size_least(g + t->group, o->first + t->head_rows);
 }
 
 /* The positions of a tile for which a group of rows needs scores: those that its last row sees, or all, if the next
  * tile is prefetched meanwhile. */
-static inline size_t scored(const struct attn_task *t, const struct met *o, size_t g, ptrdiff_t next)
+static inline size_t scored(const struct attn_task *t, const struct tile *o, size_t g, ptrdiff_t next)
 {
 	return next ? ATTN_BLOCK : end_of(t->row + group_end(t, o, g) - 1, o->p);
 }
@@ -252,7 +252,7 @@ static void mix_rows_seen(struct attn_task *t, const struct values *v, size_t p,
 	for (size_t i = r; i < r + n && hi < end; i++) mix_seen(t, v, i, 1, hi, size_least(end_of(t->row + i, p), end));
 }
 /* Adds weighted mins to their sixteen sums for each 32 dimensions, which follow the row's sums over values. */
-static void add_minima(struct attn_task *t, const struct met *o, size_t block_bytes, size_t r)
+static void add_minima(struct attn_task *t, const struct tile *o, size_t block_bytes, size_t r)
 {
 	int lo = (int)first_of(t->row + r, o->p), hi = (int)end_of(t->row + r, o->p);
 	const char *base = o->v;
@@ -273,10 +273,10 @@ static void add_minima(struct attn_task *t, const struct met *o, size_t block_by
  * rows then widens them anew. Where they have to be widened first all the same, so many dimensions of keys and
  * positions of values are handled at a time that they stay in L1. */
 enum { FEW_DIMS = 32, FEW_POSITIONS = 32 };
-static inline bool few(const struct met *o) { return o->r1 - o->r0 <= 2*ATTN_GROUP; }
+static inline bool few(const struct tile *o) { return o->r1 - o->r0 <= 2*ATTN_GROUP; }
 
 /* Scores by keys that are codes. next: the keys of the following tile, or NULL */
-static void meet_codes(struct attn_task *t, const struct met *o, const char *k, const char *next)
+static void score_tile_codes(struct attn_task *t, const struct tile *o, const char *k, const char *next)
 {
 	const struct attn_shape *s = &t->a->shape;
 	enum form form = form_of(s->k_type);
@@ -287,7 +287,7 @@ static void meet_codes(struct attn_task *t, const struct met *o, const char *k, 
 	if (s->v_in_k) wide_k(s->k_type, k, s->k_dim, t->k);
 }
 /* The same by keys that are numbers, widened to floats if necessary */
-static void meet_numbers(struct attn_task *t, const struct met *o, const char *k, const char *next)
+static void score_tile_numbers(struct attn_task *t, const struct tile *o, const char *k, const char *next)
 {
 	const struct attn_shape *s = &t->a->shape;
 	bool as_is = s->k_type == GGU_TYPE_F32 || (few(o) && !s->v_in_k);
@@ -313,7 +313,7 @@ static void meet_numbers(struct attn_task *t, const struct met *o, const char *k
 	}
 }
 /* Where a tile's values are as numbers: in the cache, or where they will be as floats */
-static struct values numbers_of(struct attn_task *t, const struct met *o)
+static struct values numbers_of(struct attn_task *t, const struct tile *o)
 {
 	const struct attn_shape *s = &t->a->shape;
 	struct values x = { s->v_in_k ? FLOATS : form_of(s->v_type), o->v, t->v_bytes,
@@ -331,7 +331,7 @@ static void widen_values(struct attn_task *t, const char *v, size_t at, size_t n
 	else wide_v(s->v_type, v + at*t->v_bytes, s->v_dim, n, to, t->v_wide);
 }
 /* Sums over values that are numbers */
-static void meet_value_numbers(struct attn_task *t, const struct met *o)
+static void mix_tile_numbers(struct attn_task *t, const struct tile *o)
 {
 	size_t end = end_of(t->row + o->r1 - 1, o->p);
 	struct values x = numbers_of(t, o);
@@ -350,7 +350,7 @@ static void meet_value_numbers(struct attn_task *t, const struct met *o)
 	}
 }
 /* The same for values that are codes */
-static void meet_value_codes(struct attn_task *t, const struct met *o)
+static void mix_tile_codes(struct attn_task *t, const struct tile *o)
 {
 	enum form form = form_of(t->a->shape.v_type);
 	struct values x = { form, o->v,
@@ -368,13 +368,13 @@ static void meet_value_codes(struct attn_task *t, const struct met *o)
 }
 static void tile(struct attn_task *t, const char *head, const char *next, size_t p, size_t r0, size_t r1)
 {
-	struct met o = { head + t->k_bytes, next ? next + t->k_bytes : NULL, p, t->first, r0, r1 };
+	struct tile o = { head + t->k_bytes, next ? next + t->k_bytes : NULL, p, t->first, r0, r1 };
 	t->tile = head;
-	if (form_of(t->a->shape.k_type) >= CODES_8) meet_codes(t, &o, head, next);
-	else meet_numbers(t, &o, head, next);
+	if (form_of(t->a->shape.k_type) >= CODES_8) score_tile_codes(t, &o, head, next);
+	else score_tile_numbers(t, &o, head, next);
 	weigh_rows(t, p, r0, r1);
-	if (!t->a->shape.v_in_k && form_of(t->a->shape.v_type) >= CODES_8) meet_value_codes(t, &o);
-	else meet_value_numbers(t, &o);
+	if (!t->a->shape.v_in_k && form_of(t->a->shape.v_type) >= CODES_8) mix_tile_codes(t, &o);
+	else mix_tile_numbers(t, &o);
 }
 
 /* ---- splits ---- */

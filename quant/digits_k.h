@@ -31,21 +31,21 @@ INLINE void heads_of_rows(const char *w, size_t w_stride, size_t n_rows, heads_f
 		memcpy(to, &x, sizeof x);
 	}
 }
-INLINE void chains_with_minima(const c64 *c, const struct meet *m)
+INLINE void chains_with_minima(const c64 *c, const struct product *m)
 {
 	UNROLL for (int t = 0; t < m->n_tokens; t++)
-		leave(m, t, i_chains8(c, high_of(m, t), low_of(m, t), m->to->m + 16*m->at));
+		put_sum(m, t, i_chains8(c, high_of(m, t), low_of(m, t), m->to->m + 16*m->at));
 }
-INLINE void q4_k_block(const void *block, const struct meet *m)
+INLINE void q4_k_block(const void *block, const struct product *m)
 {
 	const struct q4_k *b = block;
 	c64 a, e;
 	c_fourths(b->qs, &a, &e);
 	const c64 c[4] = { c_and(a, 15), c_and(e, 15), c_upper(a), c_upper(e) };
 	UNROLL for (int t = 0; t < m->n_tokens; t++)
-		leave(m, t, i_q4_k(c, high_of(m, t), low_of(m, t), m->to->m + 16*m->at));
+		put_sum(m, t, i_q4_k(c, high_of(m, t), low_of(m, t), m->to->m + 16*m->at));
 }
-INLINE void iq4_xs_block(const void *block, const struct meet *m)
+INLINE void iq4_xs_block(const void *block, const struct product *m)
 {
 	const struct iq4_xs *b = block;
 	const __m128i table = _mm_xor_si128(x16(iq4_levels), _mm_set1_epi8((char)BIAS_IQ4_XS));
@@ -58,31 +58,31 @@ INLINE void iq4_xs_block(const void *block, const struct meet *m)
 		sc = _mm256_sub_epi32(_mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(15)),
 			_mm256_and_si256(up, _mm256_set1_epi32(0x30))), _mm256_set1_epi32(32));
 	UNROLL for (int t = 0; t < m->n_tokens; t++)
-		leave(m, t, i_iq4_xs(c, high_of(m, t), low_of(m, t), sc, strip_of(m, t)));
+		put_sum(m, t, i_iq4_xs(c, high_of(m, t), low_of(m, t), sc, strip_of(m, t)));
 }
 
 /* ---- Q2_K, whose codes come in the order that suits the registers ---- */
 
-INLINE void q2_k_block(const void *block, const struct meet *m)
+INLINE void q2_k_block(const void *block, const struct product *m)
 {
 	const struct q2_k *b = block;
 	c64 c[4];
 	c_q2_k(b, m->n_tokens, c);
 	q2_k_minima(b, m->to->m + 16*m->at);
 	UNROLL for (int n = 0; n < m->n_tokens; n++)
-		leave(m, n, i_q2_k(b, c, m->n_tokens, high_of(m, n), low_of(m, n), strip_of(m, n)));
+		put_sum(m, n, i_q2_k(b, c, m->n_tokens, high_of(m, n), low_of(m, n), strip_of(m, n)));
 }
 
 /* ---- sixteens ---- */
 
 /* sum: i_threes or i_sixteens; scales: sixteen signed bytes; codes have a bias of 1 << bias */
 typedef __m256i sixteens_fn(const c64 *c, digits256 high, digits256 low, __m256i sc);
-INLINE void sixteens(const c64 *c, __m128i scales, int bias, sixteens_fn *sum, const struct meet *m)
+INLINE void sixteens(const c64 *c, __m128i scales, int bias, sixteens_fn *sum, const struct product *m)
 {
 	const __m256i sc = i_scales(scales);
 	UNROLL for (int t = 0; t < m->n_tokens; t++) {
 		__m256i biased = _mm256_slli_epi32(_mm256_madd_epi16(sc, i_sums(strip_of(m, t))), bias);
-		leave(m, t, _mm256_sub_epi32(sum(c, high_of(m, t), low_of(m, t), sc), biased));
+		put_sum(m, t, _mm256_sub_epi32(sum(c, high_of(m, t), low_of(m, t), sc), biased));
 	}
 }
 /* The scales of codec/q3_k.h, from the twelve bytes at the end of x */
@@ -113,7 +113,7 @@ static const enum digits_order order_q3_k = ORDER_Q3_K;
 static heads_fn *const q3_k_heads = q3_k_sixes;
 /* Two registers have halves of bytes with three bits each, the upper one joined to the lower two by tables of halves of
  * hmask's bytes: bits 0 and 2 move to 2 and 6, or bits 1 and 3. Upper halves stay in place. */
-INLINE void q3_k_block(const void *block, const struct meet *m)
+INLINE void q3_k_block(const void *block, const struct product *m)
 {
 	const struct q3_k *b = block;
 	const __m128i first = _mm_setr_epi8(0, 4, 0, 4, 64, 68, 64, 68, 0, 4, 0, 4, 64, 68, 64, 68),
@@ -127,7 +127,7 @@ INLINE void q3_k_block(const void *block, const struct meet *m)
 #endif
 
 /* By chains, with codes of either text above */
-INLINE void q5_k_block(const void *block, const struct meet *m)
+INLINE void q5_k_block(const void *block, const struct product *m)
 {
 	c64 c[4];
 	c_q5_k(block, c);
@@ -137,7 +137,7 @@ INLINE void q5_k_block(const void *block, const struct meet *m)
 #if defined DIGITS_STEPS
 /* Each register of codes is multiplied before the next one is made. A core that has few waiting instructions in view
  * would else find only those that make codes, then only products. */
-INLINE void q6_k_block(const void *block, const struct meet *m)
+INLINE void q6_k_block(const void *block, const struct product *m)
 {
 	const struct q6_k *b = block;
 	const __m256i sc = i_scales(x16(b->scales));
@@ -159,7 +159,7 @@ INLINE void q6_k_block(const void *block, const struct meet *m)
 			i_stay(s[t]);
 		}
 	}
-	UNROLL for (int t = 0; t < m->n_tokens; t++) leave(m, t, i_value(s[t][0], s[t][1]));
+	UNROLL for (int t = 0; t < m->n_tokens; t++) put_sum(m, t, i_value(s[t][0], s[t][1]));
 }
 #else
 #if !defined DIGITS_LANES
@@ -172,7 +172,7 @@ INLINE void c_q6_k(const struct q6_k *b, c64 *c)
 	c[3] = c_merge(c_right(y, 4), 15, c_right(u, 2), 48);
 }
 #endif
-INLINE void q6_k_block(const void *block, const struct meet *m)
+INLINE void q6_k_block(const void *block, const struct product *m)
 {
 	const struct q6_k *b = block;
 	c64 c[4];

@@ -89,7 +89,7 @@ INLINE heads q3_k_heads(heads x)
 {
 	return h_shuffle(q3_k_sixes(x), _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
 }
-INLINE void q3_k_block(const void *block, const struct meet *m)
+INLINE void q3_k_block(const void *block, const struct product *m)
 {
 	const struct q3_k *b = block;
 	const __m512i sc = _mm512_cvtepi8_epi32(x16(m->to->m + 16*m->at)),
@@ -104,6 +104,6 @@ INLINE void q3_k_block(const void *block, const struct meet *m)
 			l = _mm512_dpbusd_epi32(l, c[i], low.x[i]);
 		}
 		l = _mm512_srav_epi32(_mm512_add_epi32(_mm512_slli_epi32(h, 6), l), by);
-		leave(m, t, i_eight(_mm512_mullo_epi32(l, sc)));
+		put_sum(m, t, i_eight(_mm512_mullo_epi32(l, sc)));
 	}
 }

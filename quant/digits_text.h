@@ -37,9 +37,9 @@ INLINE __m128i x16(const void *p) { return _mm_loadu_si128(p); }
 
 /* ---- products of super-blocks ---- */
 
-/* What a row's block is multiplied with: tokens' strips, and the digits of the first token, in the order of the type.
- * at: the place of its sums. */
-struct meet {
+/* The product of a row's block with the strips of some tokens. d: the first token's digits, high and low, in the order
+ * of the type; at: the place of the sums. */
+struct product {
 	int n_tokens;
 	const char *strip;
 	size_t strip_stride;
@@ -48,25 +48,25 @@ struct meet {
 	struct digit_sums *to;
 	size_t at;
 };
-INLINE const struct strip256 *strip_of(const struct meet *m, int t)
+INLINE const struct strip256 *strip_of(const struct product *m, int t)
 {
 	return (const void *)(m->strip + (size_t)t*m->strip_stride);
 }
 /* With only one token, its digits stay in registers for several rows. */
-INLINE digits256 high_of(const struct meet *m, int t)
+INLINE digits256 high_of(const struct product *m, int t)
 {
 	return m->n_tokens == 1 ? m->d[0] : d_load(strip_of(m, t)->in[m->order].high);
 }
-INLINE digits256 low_of(const struct meet *m, int t)
+INLINE digits256 low_of(const struct product *m, int t)
 {
 	return m->n_tokens == 1 ? m->d[1] : d_load(strip_of(m, t)->in[m->order].low);
 }
 /* Stores the lanes of token t's sum. */
-INLINE void leave(const struct meet *m, int t, __m256i a)
+INLINE void put_sum(const struct product *m, int t, __m256i a)
 {
 	_mm256_store_si256((void *)(m->to->s + t*(DIGITS_SUMS/m->n_tokens) + 8*m->at), a);
 }
-typedef void block_fn(const void *block, const struct meet *m);
+typedef void block_fn(const void *block, const struct product *m);
 
 #include "digits_k.h"
 
@@ -87,7 +87,7 @@ INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_su
 		if (scales) heads_of_rows(w + type.at_heads, p.w_stride, p.n_rows, scales, to->m + 16*b*ROWS);
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
 		for (size_t r = 0, at = b*ROWS; r < p.n_rows; r++, at++, w += p.w_stride, near += type.bytes) {
-			const struct meet m = { n_tokens, strip, p.strip_stride, order, d, to, at };
+			const struct product m = { n_tokens, strip, p.strip_stride, order, d, to, at };
 			fetch(near, p.w_stride, type.bytes, p.to_l1);
 			block(w, &m);
 			if (type.has_min) memcpy(to->d.pair + at, w + type.at_d, 4);

@@ -53,7 +53,7 @@ static inline float r_greatest(rf a)
 	m = _mm_max_ps(m, _mm_movehl_ps(m, m));
 	return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
 }
-/* Halves of two registers' lanes meet at each step. */
+/* Each step takes the larger one of two halves of a register, for two registers at once. */
 static inline __m256 r_greater_half(bool whole, __m256 low, __m256 high)
 {
 	if (whole) return (__m256)_mm256_max_epi32((__m256i)low, (__m256i)high);
@@ -71,7 +71,7 @@ static inline __m256 r_most_of_eight(bool whole, const __m256 *a)
 	return r_greater_half(whole, _mm256_shuffle_ps(quarter[0], quarter[1], 0x88),
 		_mm256_shuffle_ps(quarter[0], quarter[1], 0xdd));
 }
-/* Likewise. */
+/* Sums in the same way */
 static inline rf r_trees(const rf *a)
 {
 	__m256 half[4], quarter[2];

@@ -33,7 +33,7 @@ static inline void r_put_shorts(int16_t *p, ri a, ri b)
 	__m512i w = _mm512_packs_epi32((__m512i)a, (__m512i)b);
 	_mm512_storeu_si512((void *)p, _mm512_permutexvar_epi64(order, w));
 }
-/* Halves of two registers' lanes meet at each step. */
+/* Each step takes the larger one of two halves of a register, for two registers at once. */
 static inline __m512 r_greater_half(bool whole, __m512 low, __m512 high)
 {
 	if (whole) return (__m512)_mm512_max_epi32((__m512i)low, (__m512i)high);
@@ -54,7 +54,7 @@ static inline __m512 r_most_of_eight(bool whole, const __m512 *a)
 	all = r_greater_half(whole, _mm512_shuffle_ps(all, all, 0x88), _mm512_shuffle_ps(all, all, 0xdd));
 	return _mm512_permutexvar_ps(order, all);
 }
-/* Likewise, a register's lower and upper halves at each step. */
+/* Sums in the same way */
 static inline rf r_trees(const rf *a)
 {
 	__m512 pair[4];
