@@ -278,8 +278,6 @@ INLINE rf scales_of_rows(const ri *top, int greatest)
 	rf size = r_sel((rf)most < 0x1p-96f, (rf){ 0 }, (rf)most);
 	return r_sel(most >= 0x7f800000, r_dup(NAN), size)/r_dup((float)greatest);
 }
-/* x times inverse, rounded: in the sum with 1.5*2^23, an integer takes the lowest bits of the float. */
-INLINE ri rounded(rf x, rf inverse) { return (ri)(x*inverse + r_dup(12582912.0f)) - 0x4b400000; }
 /* u = w times the scales d, or 0 where a position is not seen. Returns magnitudes as integers, a register whose largest
  * is the largest of all. */
 INLINE ri scale_weights(const float *w, const rf *d, struct seen seen, float *u)
@@ -301,7 +299,7 @@ INLINE int32_t round_weights(enum form form, const float *u, rf inverse, int16_t
 	ri sum = { 0 }, x[2];
 	UNROLL for (int i = 0; i < TILE; i += 2) {
 		for (int k = 0; k < 2; k++) {
-			x[k] = rounded(r_floats(u + (i + k)*REG), inverse);
+			x[k] = r_nearest(r_floats(u + (i + k)*REG)*inverse);
 			if (form == CODES_4) sum += x[k];
 		}
 		r_put_shorts(to + i*REG, x[0], x[1]);

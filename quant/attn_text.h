@@ -63,7 +63,7 @@ static float integers(const float *x, size_t n, int16_t *q)
 	inverse = r_dup(1/d);
 	if (!(d > 0)) memset(q, 0, ATTN_SHARE*sizeof *q);
 	else for (size_t i = 0; i < n || i%ATTN_LANES; i += 2*(size_t)REG)
-		r_put_shorts(q + i, rounded(some(x, i, n), inverse), rounded(some(x, i + REG, n), inverse));
+		r_put_shorts(q + i, r_nearest(some(x, i, n)*inverse), r_nearest(some(x, i + REG, n)*inverse));
 	return d;
 }
 static void pack_integers(const struct attn_row *row, size_t rows, size_t dim, int32_t *q)

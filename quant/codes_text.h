@@ -99,13 +99,12 @@ static inline ri largest(const float *x, int n)
 	for (int i = 0; i < n; i += REG) most = ri_max(most, (ri)r_floats(x + i) & INT32_MAX);
 	return most;
 }
-/* Adding 1.5 * 2^23 leaves no room for a fraction, so that the adder rounds to the nearest, ties to even. */
 static inline void narrow_row(const float *x, int n, const float *inverse, bool sums, struct narrow *o)
 {
 	for (int j = 0; j < n; j += 32) {
 		ri u[32/REG];
 		for (int i = 0; i < 32/REG; i++)
-			u[i] = (ri)(r_floats(x + j + i*REG)*r_dup_at(inverse) + 12582912.0f) - 0x4b400000;
+			u[i] = r_nearest(r_floats(x + j + i*REG)*r_dup_at(inverse));
 		r_put_32(o->q + j, u, sums ? o->sum + j/16 : NULL);
 	}
 }

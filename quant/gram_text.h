@@ -37,11 +37,9 @@ static inline void greatest(const struct gram *g, size_t first, size_t n, ri *mo
 	}
 }
 #define LEAST 0x1p-96f
-#define WHOLE 12582912.0f       /* adding it rounds to a whole number, which is then in the lowest bits */
 static inline void codes(const struct gram *g, size_t first, size_t n, const rf *to_code, const ri *live,
 	const struct gram_panels *panels, ri *sum)
 {
-	const ri whole = (ri)r_dup(WHOLE);
 	for (size_t t = 0, at = 0; t < g->n_tokens; t += IN_WORD, at += GRAM_COLUMNS) {
 		ri w[PARTS] = { { 0 } };
 		UNROLL for (size_t k = 0; k < IN_WORD; k++) {
@@ -50,7 +48,7 @@ static inline void codes(const struct gram *g, size_t first, size_t n, const rf 
 			const rf by = r_dup_at(g->by + t + k);
 			UNROLL for (size_t p = 0; p < PARTS; p++) {
 				rf v = inputs(x + p*REG, beyond(n, p*REG), by);
-				ri c = ((ri)(v*to_code[p] + WHOLE) - whole) & live[p];
+				ri c = r_nearest(v*to_code[p]) & live[p];
 				sum[p] += c;
 				w[p] |= (ri)((ru)c << (32 - BITS) >> (32 - BITS*(int)(k + 1)));
 			}

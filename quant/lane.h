@@ -64,6 +64,10 @@ static inline rf r_pick(rf a, ri from)          /* lane i is a's lane from[i] */
 static inline rf r_abs(rf a) { return (rf)((ri)a & INT32_MAX); }
 static inline rf r_int(ri a) { return __builtin_convertvector(a, rf); }
 static inline rd r_double(const float *p) { rf2 a; memcpy(&a, p, sizeof a); return __builtin_convertvector(a, rd); }
+/* Added to a float of at most 2^22, it leaves no room for a fraction: the adder rounds to the nearest integer, ties to
+ * even, which is then in the lowest bits. */
+#define R_WHOLE 0x1.8p23f
+static inline ri r_nearest(rf a) { return (ri)(a + R_WHOLE) - (ri)r_dup(R_WHOLE); }
 static inline ri r_load(const void *p) { ri a; memcpy(&a, p, sizeof a); return a; }
 static inline ri r_widen(const void *p) { rh a; memcpy(&a, p, sizeof a); return __builtin_convertvector(a, ri); }
 static inline void r_put_i16(int16_t *p, ri a)

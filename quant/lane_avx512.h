@@ -17,7 +17,7 @@ static inline rf r_max(rf a, rf b) { return (rf)_mm512_max_ps((__m512)a, (__m512
 static inline rf r_raise(rf p, rf k, rf x)
 {
 	__mmask16 live = _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-87.0f), _CMP_NLT_UQ);
-	return (rf)_mm512_maskz_scalef_ps(live, (__m512)p, (__m512)(k - 12582912.0f));
+	return (rf)_mm512_maskz_scalef_ps(live, (__m512)p, (__m512)(k - R_WHOLE));
 }
 static inline rf r_within(rf a, float low, float high)
 {

@@ -22,14 +22,14 @@ static inline rf r_exp_rest(rf z, rf n)
 /* Within 1 ulp if the result is normal; 0 below -104, inf above 88.73. */
 static inline rf r_exp(rf x)
 {
-	const rf big = r_dup(12582912.0f);      /* adding it rounds to a whole number */
+	const rf big = r_dup(R_WHOLE);
 	rf z = r_within(x, -104.5f, 89.0f), n = r_fma(z, r_dup(1.44269504f), big) - big;
 	return r_sel(x == x, r_far(r_exp_rest(z, n), n), x);
 }
 /* The same for x up to 0, but 0 if x < -87, so that 2^k need not be split; NaN stays NaN. */
 static inline rf r_exp_below(rf x)
 {
-	const rf big = r_dup(12582912.0f);
+	const rf big = r_dup(R_WHOLE);
 	rf k = r_fma(x, r_dup(1.44269504f), big);
 	return r_raise(r_exp_rest(x, k - big), k, x);
 }
@@ -46,7 +46,7 @@ enum { FOUR = 4 };
 static inline void r_exps_below(rf *x)
 {
 	static const float taylor[] = { 1.38888889e-3f, 8.33333333e-3f, 4.16666667e-2f, 1.66666667e-1f, 0.5f, 1, 1 };
-	const rf big = r_dup(12582912.0f);
+	const rf big = r_dup(R_WHOLE);
 	rf k[FOUR], r[FOUR], p[FOUR];
 	EACH_OF_FOUR k[i] = r_fma(x[i], r_dup(1.44269504f), big);
 	EACH_OF_FOUR r[i] = r_fma(k[i] - big, r_dup(-0.693359375f), x[i]);

@@ -41,8 +41,8 @@ INLINE void part32(struct codes32 (*c)[4], size_t p, const int16_t *x, int part,
 	isum s[ROWS];
 	int32_t total[ROWS];
 	float d[ROWS], m[ROWS], sum, xd;
-	memcpy(&sum, x + 32, 4);
-	memcpy(&xd, x + 34, 4);
+	memcpy(&sum, (const char *)x + mul_strip_sum(32, 1), 4);
+	memcpy(&xd, (const char *)x + mul_strip_d(32, 1), 4);
 	UNROLL for (int r = 0; r < ROWS; r++) {
 		d[r] = c[r][p].d;
 		m[r] = c[r][p].m;
@@ -68,7 +68,8 @@ INLINE void rows32(size_t n_out, size_t n_in, const char *w, size_t w_stride, co
 			struct codes32 c[ROWS][4];
 			fetch(next, ROWS*bytes);
 			UNROLL for (int r = 0; r < ROWS; r++, row[r - 1] += bytes) unpack(row[r], c[r]);
-			for (size_t p = 0; p < weights/32; p++, x += 36) part32(c, p, x, part, has_min, acc);
+			for (size_t p = 0; p < weights/32; p++, x += mul_strip_bytes(32, 1)/sizeof *x)
+				part32(c, p, x, part, has_min, acc);
 		}
 		memcpy(y + o, acc, n*sizeof *y);
 	}
@@ -90,11 +91,12 @@ INLINE void rows256(size_t n_out, size_t n_in, const char *w, size_t w_stride, c
 		const char *row[ROWS], *next = w + (o + ROWS)*w_stride;
 		float acc[ROWS] = { 0 };
 		size_t n = take_rows(w, w_stride, o, n_out, row);
-		for (size_t i = 0; i < n_in; i += weights, x += 274, next += ROWS*bytes) {
+		for (size_t i = 0; i < n_in; i += weights, x += mul_strip_bytes(256, 1)/sizeof *x, next += ROWS*bytes) {
+			const int16_t *sums = x + mul_strip_sum(256, 1)/sizeof *x;
 			isum s[ROWS], mins[ROWS];
 			int32_t total[ROWS];
 			float d[ROWS], m[ROWS], xd;
-			memcpy(&xd, x + 272, 4);
+			memcpy(&xd, (const char *)x + mul_strip_d(256, 1), 4);
 			fetch(next, ROWS*bytes);
 			for (int r = 0; r < ROWS; r++) {
 				struct codes256 c;
@@ -103,7 +105,7 @@ INLINE void rows256(size_t n_out, size_t n_in, const char *w, size_t w_stride, c
 				s[r] = super(&c, x);
 				d[r] = c.d;
 				m[r] = -c.dmin;
-				if (has_min) mins[r] = i_pairs(i_zero(), c.mn, x + 256);
+				if (has_min) mins[r] = i_pairs(i_zero(), c.mn, sums);
 			}
 			i_totals(s, total);
 			add_products(acc, d, xd, total);
