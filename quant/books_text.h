@@ -94,5 +94,6 @@ const struct digits_table BOOKS_TABLE = { ROWS, READS, settle, {
 	[GGU_TYPE_IQ3_XXS] = { OF(iq3_xxs), DIGITS_HALF, 0.25f },
 	[GGU_TYPE_IQ3_S] = { OF(iq3_s), DIGITS_HALF, 1 },
 	[GGU_TYPE_TQ1_0] = { OF(tq1_0), DIGITS_HALF, 1 },
-	[GGU_TYPE_TQ2_0] = { OF(tq2_0), DIGITS_HALF, 1, 2 },    /* as fast as memory, so it must not wait for sums */
+	/* as fast as memory, so it must not wait for sums */
+	[GGU_TYPE_TQ2_0] = { OF(tq2_0), DIGITS_HALF, 1, .supers = 2 },
 } };

@@ -7,7 +7,6 @@
  * prefetched while sums are settled, so chunks of blocks of 32, which have many sums, are smaller. */
 #if defined __x86_64__
 #include <immintrin.h>
-#include <math.h>
 #include <string.h>
 #include "digits.h"
 #include "inline.h"

@@ -6,7 +6,6 @@
  * takes their place. The panels of GROUP outputs follow each other in this way while that chunk of the strips is in L2.
  * Sums stay in the work space until the last chunk is done. Storing a float is exact, and the fmas of an output are in
  * the order of its blocks, however loops are cut. */
-#include <math.h>
 #include <string.h>
 #include "../libgguf/size.h"
 #include "../libgguf/types.h"

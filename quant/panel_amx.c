@@ -239,10 +239,16 @@ static void short_strip(const struct narrow *q, size_t block, char *to)
 {
 	mul_strip(short_activations, N, false, q, block, to);
 }
-const struct panel_table quant_panel_amx = { N, N, FEW, weights, interleave, strip, true, { [MUL_256] = gemm_256,
-	[MUL_256_MIN] = gemm_256_min }, activation, false, quant_fill_amx };
-const struct panel_table quant_panel_amx_32 = { N, N, FEW, codes, interleave, short_strip, true, { gemm_16, gemm_32,
-	gemm_32_min }, short_activation, false, quant_fill_amx };
+const struct panel_table quant_panel_amx = {
+	.outputs = N, .tokens = N, .few = FEW, .codes = weights, .pairs = interleave, .strip = strip, .sums = true,
+	.activation = activation, .fill = quant_fill_amx,
+	.gemm = { [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min },
+};
+const struct panel_table quant_panel_amx_32 = {
+	.outputs = N, .tokens = N, .few = FEW, .codes = codes, .pairs = interleave, .strip = short_strip, .sums = true,
+	.activation = short_activation, .fill = quant_fill_amx,
+	.gemm = { gemm_16, gemm_32, gemm_32_min },
+};
 #else
 typedef int isa_none;
 #endif

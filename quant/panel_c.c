@@ -38,5 +38,7 @@ MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 
-const struct panel_table quant_panel_c = { 1, 1, 8, interleave, interleave, strip, true,
-	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL };
+const struct panel_table quant_panel_c = {
+	.outputs = 1, .tokens = 1, .few = 8, .codes = interleave, .pairs = interleave, .strip = strip, .sums = true,
+	.gemm = { gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min },
+};

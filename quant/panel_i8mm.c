@@ -94,8 +94,11 @@ INLINE void super_gemm(size_t n_blocks, const char *panel, size_t n_strips, cons
 }
 MUL_GEMM(gemm_256, super_gemm, MUL_256)
 MUL_GEMM(gemm_256_min, super_gemm, MUL_256_MIN)
-const struct panel_table quant_panel_i8mm = { OUTPUTS, TOKENS, FEW, digits, interleave, strip, true,
-	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, activation };
+const struct panel_table quant_panel_i8mm = {
+	.outputs = OUTPUTS, .tokens = TOKENS, .few = FEW, .codes = digits, .pairs = interleave, .strip = strip,
+	.sums = true, .activation = activation,
+	.gemm = { [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min },
+};
 #else
 typedef int isa_none;
 #endif

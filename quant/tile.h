@@ -145,13 +145,19 @@ static void strip(const struct narrow *q, size_t block, char *to)
 MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 #ifdef SHORT_TABLE
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave, strip, SUMS_OF_ROWS,
-	{ [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min }, NULL, true, FILL };
+const struct panel_table PANEL_TABLE = {
+	.outputs = OUTPUTS, .tokens = TILE_TOKENS, .few = FEW, .codes = interleave, .pairs = interleave, .strip = strip,
+	.sums = SUMS_OF_ROWS, .by_32 = true, .fill = FILL,
+	.gemm = { [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min },
+};
 #include "tile_short.h"
 #else
 MUL_GEMM(gemm_16, gemm, MUL_16)
 MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave, strip, SUMS_OF_ROWS,
-	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, true, FILL };
+const struct panel_table PANEL_TABLE = {
+	.outputs = OUTPUTS, .tokens = TILE_TOKENS, .few = FEW, .codes = interleave, .pairs = interleave, .strip = strip,
+	.sums = SUMS_OF_ROWS, .by_32 = true, .fill = FILL,
+	.gemm = { gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min },
+};
 #endif

@@ -135,5 +135,8 @@ MUL_GEMM(gemm_16, gemm, MUL_16)
 MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 static void strip(const struct narrow *q, size_t block, char *to) { mul_strip(digits, TOKENS, false, q, block, to); }
-const struct panel_table BYTES_TABLE = { OUTPUTS, TOKENS, FEW, codes, interleave, strip, true,
-	{ gemm_16, gemm_32, gemm_32_min }, activation };
+const struct panel_table BYTES_TABLE = {
+	.outputs = OUTPUTS, .tokens = TOKENS, .few = FEW, .codes = codes, .pairs = interleave, .strip = strip,
+	.sums = true, .activation = activation,
+	.gemm = { gemm_16, gemm_32, gemm_32_min },
+};

@@ -51,5 +51,8 @@ static void short_strip(const struct narrow *q, size_t block, char *to)
 {
 	strip_of(SHORT_TOKENS, OWN_IN_STRIPS, q, block, to);
 }
-const struct panel_table SHORT_TABLE = { OUTPUTS, SHORT_TOKENS, FEW, interleave, interleave, short_strip, SUMS_OF_ROWS,
-	{ gemm_16, gemm_32, gemm_32_min }, NULL, false, FILL };
+const struct panel_table SHORT_TABLE = {
+	.outputs = OUTPUTS, .tokens = SHORT_TOKENS, .few = FEW, .codes = interleave, .pairs = interleave,
+	.strip = short_strip, .sums = SUMS_OF_ROWS, .fill = FILL,
+	.gemm = { gemm_16, gemm_32, gemm_32_min },
+};

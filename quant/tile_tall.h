@@ -141,5 +141,8 @@ static void strip(const struct narrow *q, size_t block, char *to)
 {
 	strip_of(TILE_TOKENS, OWN_IN_STRIPS, q, block, to);
 }
-const struct panel_table PANEL_TABLE = { OUTPUTS, TILE_TOKENS, FEW, interleave, interleave, strip, SUMS_OF_ROWS,
-	{ gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min }, NULL, true, FILL };
+const struct panel_table PANEL_TABLE = {
+	.outputs = OUTPUTS, .tokens = TILE_TOKENS, .few = FEW, .codes = interleave, .pairs = interleave, .strip = strip,
+	.sums = SUMS_OF_ROWS, .by_32 = true, .fill = FILL,
+	.gemm = { gemm_16, gemm_32, gemm_32_min, gemm_256, gemm_256_min },
+};
