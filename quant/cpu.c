@@ -20,12 +20,18 @@ size_t cpu_l1_bytes(void)
 #include <sys/syscall.h>
 #endif
 
-static unsigned long long xcr0(void)
+/* Bits of XCR0: the registers that the operating system keeps, of SSE and AVX, and also of AVX-512 or of AMX. */
+enum { KEEPS_AVX = 0x6, KEEPS_AVX512 = 0xe6, KEEPS_AMX = 0x60000 };
+/* Bits of cpuid's leaf 7, edx, and of its subleaf 1, eax, for which older versions of cpuid.h have no names */
+enum { AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25, AVX_VNNI = 1 << 4 };
+
+static unsigned xcr0(void)
 {
-	unsigned lo, hi;
-	__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-	return (unsigned long long)hi << 32 | lo;
+	unsigned low, high;
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+	return low;
 }
+static bool has(unsigned word, unsigned bits) { return (word & bits) == bits; }
 
 static bool made_by_amd(void)
 {
@@ -57,27 +63,23 @@ static bool may_use_tiles(void)
  * AMX's in a signal handler. */
 unsigned cpu_features(void)
 {
-	unsigned a, b, c, d, b7 = 0, c7 = 0, d7 = 0, a71 = 0, set = CPU_C;
-	unsigned long long os;
-	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return set;
+	unsigned a, b, c, d, b7 = 0, c7 = 0, d7 = 0, a71 = 0, os, set = CPU_C;
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, bit_OSXSAVE)) return set;
 	os = xcr0();
 	if (__get_cpuid_count(7, 0, &a, &b7, &c7, &d7)) __get_cpuid_count(7, 1, &a71, &b, &d, &d);
-	if ((os & 6) != 6 || !(c & bit_FMA) || !(c & bit_F16C) || !(b7 & bit_AVX2)) return set;
+	if (!has(os, KEEPS_AVX) || !has(c, bit_FMA | bit_F16C) || !has(b7, bit_AVX2)) return set;
 	set |= CPU_AVX2;
-	if (a71 & 1u << 4) set |= CPU_AVXVNNI;
-	if ((os & 0xe6) != 0xe6 || !(b7 & bit_AVX512F) || !(b7 & bit_AVX512BW) || !(b7 & bit_AVX512DQ) ||
-		!(b7 & bit_AVX512VL))
-		return set;
+	if (has(a71, AVX_VNNI)) set |= CPU_AVXVNNI;
+	if (!has(os, KEEPS_AVX512) || !has(b7, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL)) return set;
 	set |= CPU_AVX512BW;
-	if (!(c7 & bit_AVX512VNNI)) return set;
+	if (!has(c7, bit_AVX512VNNI)) return set;
 	set |= CPU_AVX512;
-	if ((c7 & bit_AVX512VBMI) && (c7 & bit_GFNI)) set |= CPU_AVX512VBMI;
+	if (has(c7, bit_AVX512VBMI | bit_GFNI)) set |= CPU_AVX512VBMI;
 	if ((set & CPU_AVX512VBMI) && made_by_amd()) set |= CPU_ZEN4;
 #ifdef CPU_STAND_INS
 	set |= CPU_AVXVNNI | CPU_AMX;
 #endif
-	if ((set & CPU_AVX512VBMI) && (os & 0x60000) == 0x60000 && (d7 & 1u << 24) && (d7 & 1u << 25) &&
-		may_use_tiles())
+	if ((set & CPU_AVX512VBMI) && has(os, KEEPS_AMX) && has(d7, AMX_TILE | AMX_INT8) && may_use_tiles())
 		set |= CPU_AMX;
 	return set;
 }

@@ -9,14 +9,10 @@
 #include <sys/mman.h>
 #include <time.h>
 #include "../libgguf/pool.h"
+#include "../quant/quant.h"
 #include "limits.h"
 #if defined __x86_64__
-#include <cpuid.h>
 #include <immintrin.h>
-#if defined __linux__
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 #elif defined __aarch64__
 #include <arm_neon.h>
 #endif
@@ -85,18 +81,8 @@ PEAK(int8_i8mm, , int32x4_t, "w", smmla(a[i], x, y))
 
 /* AMX: sixteen rows of 64 bytes times sixteen columns of 64 a step; four sums, two operands each. Their shape is
  * constant data as in quant/panel_amx.c, which says why. */
-#if defined __x86_64__ && defined __linux__
 enum { AMX_MACS = 16*16*64, AMX_STEPS = 12, AMX_ROUNDS = ROUNDS/50 };
-static bool amx_ready(void)
-{
-#ifdef CPU_STAND_INS                    /* quant/cpu.c */
-	return true;
-#endif
-	enum { REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
-	unsigned a, b, c, d;
-	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & AMX_TILE && d & AMX_INT8
-		&& !syscall(SYS_arch_prctl, REQ_XCOMP_PERM, XTILEDATA);
-}
+#if defined __x86_64__
 FOR("amx-tile,amx-int8") static void peak_amx(void)
 {
 	static const struct { uint8_t palette, start, zero[14]; uint16_t row_bytes[16]; uint8_t rows[16]; } shape = {
@@ -113,8 +99,6 @@ FOR("amx-tile,amx-int8") static void peak_amx(void)
 	_tile_release();
 }
 #else
-enum { AMX_MACS = 0, AMX_STEPS = 0, AMX_ROUNDS = 0 };
-static bool amx_ready(void) { return false; }
 static void peak_amx(void) {}
 #endif
 
@@ -269,6 +253,12 @@ static double read_speed(const char *isa, struct ggu_pool *pool)
 	return best;
 }
 
+static bool is_available(const char *isa)
+{
+	const char *const *set = quant_available();
+	while (*set && strcmp(*set, isa)) set++;
+	return *set;
+}
 struct limits limits_of(const char *isa, struct ggu_pool *pool)
 {
 	const struct peak *p = peak_of(isa);
@@ -278,7 +268,7 @@ struct limits limits_of(const char *isa, struct ggu_pool *pool)
 	l.int16_gmacs = steps*p->int16_macs*rate(pool, p->int16);
 	l.int8_gmacs = steps*p->int8_macs*rate(pool, p->int8);
 	l.f32_gmacs = steps*p->f32_macs*rate(pool, p->f32);
-	if (p->isa && (!strcmp(isa, "avx512") || !strcmp(isa, "amx")) && amx_ready())
+	if (!strcmp(isa, "amx") && is_available(isa))
 		l.amx_gmacs = (double)AMX_ROUNDS*AMX_STEPS*AMX_MACS*rate(pool, peak_amx);
 	return l;
 }

@@ -8,8 +8,7 @@
 /* For all threads of a pool together. GB/s: bytes read from memory, each thread its own stretch in a plain loop; bytes
  * copied within each core's cache. GMAC/s: products of 16 bits and of 8 summed to int32, and fused multiply-adds of
  * float, by the plain dot-product and fma instructions of a set of quant.h (for "c", those that portable C can count
- * on), with operands in registers; int8 products of AMX's tiles if there are any. 0: there is none, or it is
- * unknown. */
+ * on), with operands in registers; for "amx" also int8 products of its tiles. 0: there is none, or it is unknown. */
 struct limits { double read_gb, copy_gb, int16_gmacs, int8_gmacs, f32_gmacs, amx_gmacs; };
 /* Takes about a second. */
 struct limits limits_of(const char *isa, struct ggu_pool *pool);
