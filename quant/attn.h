@@ -15,22 +15,22 @@
  *     d = m/4095, but 0 if m < 2^-96 and NaN if m is infinite or NaN; c = x*(1/d), to the nearest, ties to even, and 0
  *     if d is not above 0.
  *   - A score with keys of floats is one fma chain over the dimensions in order, fma(q[i], k[i], s), from 0.0f. With
- *     keys in blocks it is the product of quant.h, the query being integers with a scale for 32. With keys in I16 the
- *     query is rounded as they are, to e*b; s = fma(d*e, (float)(sum of c*b), s) over the blocks in order, from 0.0f;
- *     the sum of 128 products fits an int32. The score is then multiplied by scale; then capped, if there is a softcap:
- *     cap*tanh(s/cap) by vec.h's tanh; then biased: fma(-slope, |p - pos|, s), or plus the table's entry for the
- *     distance.
+ *     keys of a block type it is the product of quant.h, the query being integers with a scale for 32. With keys in I16
+ *     the query is rounded as they are, to e*b; s = fma(d*e, (float)(sum of c*b), s) over the blocks in order, from
+ *     0.0f; the sum of 128 products fits an int32. The score is then multiplied by scale; then capped, if there is a
+ *     softcap: cap*tanh(s/cap) by vec.h's tanh; then biased: fma(-slope, |p - pos|, s), or plus the table's entry for
+ *     the distance.
  *   - Positions are cut at multiples of ATTN_BLOCK into tiles and at multiples of ATTN_SPLIT into splits. A split
  *     begins with m = -inf, sixteen sums L = 0 and a[j] = 0, and takes its tiles in order. For a tile: m' = the largest
  *     of m and the scores seen; w[p] = e(s[p] - m'), or 0 if p is not seen; f = e(m - m'); L[l] = fma(L[l], f, the
  *     sum of w[p] with p mod 16 = l, p in order); a[j] = a[j]*f, then a[j] = fma(w[p], v[p][j], a[j]) for the p
  *     seen, in order. As long as m' is -inf, 0 is used for it. At the end the sum l is the tree over L (quant.h).
- *   - Values in blocks are d*c + m. For each 32 dimensions the tile's u[p] = w[p]*d[p], rounded, or 0 if p is not seen,
- *     become integers U[p] with a scale s, as 64 activations of quant.h would; a[j] = a[j]*f, then a[j] = fma(s,
+ *   - Values of a block type are d*c + m. For each 32 dimensions the tile's u[p] = w[p]*d[p], rounded, or 0 if p is not
+ *     seen, become integers U[p] with a scale s, as 64 activations of quant.h would; a[j] = a[j]*f, then a[j] = fma(s,
  *     (float)(sum of U[p]*c[p][j]), a[j]). With I16 this is done for each 128 dimensions, and with 4095 in place of
  *     quant.h's 2032. Mins have sixteen sums M = 0 for each 32 dimensions: M[l] = M[l]*f, then M[l] = fma(w[p], m[p],
  *     M[l]) for the p seen with p mod 16 = l, in order; at the end of the split a[j] = a[j] + the tree over M. Values
- *     that are the front of keys in blocks or in I16 are floats, as decoded.
+ *     that are the front of keys of a block type or in I16 are floats, as decoded.
  *   - e(x) is that of vec_exp, but 0 for x < -87.
  *   - Splits are joined in order, except those with l = 0. The first is the start; then M' = the largest of M and m,
  *     f = e(M - M'), g = e(m - M'), L = fma(l, g, L*f), A[j] = fma(a[j], g, A[j]*f).
@@ -58,10 +58,10 @@ bool attn_can_store(uint32_t type, size_t dim);
 /* Bytes of the key, or value, of one head at one position. */
 size_t attn_row_bytes(uint32_t type, size_t dim);
 
-/* A block holds ATTN_BLOCK positions of one sequence in one layer, for all key-value heads. Its address must be a
- * multiple of 64. Its bytes are the same for every instruction set. What it has at positions that were never stored may
- * be read but has no effect, and two positions share no byte. So a block may be copied, saved, loaded, and cut short by
- * forgetting positions. */
+/* A block of the cache holds ATTN_BLOCK positions of one sequence in one layer, for all key-value heads; it has
+ * nothing to do with the blocks of types. Its address must be a multiple of 64. Its bytes are the same for every
+ * instruction set. What it has at positions that were never stored may be read but has no effect, and two positions
+ * share no byte. So a block may be copied, saved, loaded, and cut short by forgetting positions. */
 size_t attn_block_bytes(const struct attn_shape *s);
 
 /* Stores n positions pos, pos + 1, ...: rows of k [n_kv][k_dim] and v [n_kv][v_dim], strides in floats; v is ignored

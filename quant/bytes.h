@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * bytes.h - the vocabulary of the codec files: vectors of 16 and 32 bytes, in GNU's vector extensions.
+ * bytes.h - the vocabulary of the codec files: vectors of 16 and 32 bytes, in GNU's vector extensions. A type's letter
+ * is the width of a lane, its number says how many there are: b bytes, c signed bytes, s 16 bits, h 32 bits (half of a
+ * word), w 64 bits (a word). A word's first letter says on what it works.
  *
  * What these cannot express well is in bytes_c.h, which defines it, and in bytes_avx2.h and bytes_neon.h: an instance
  * includes one of the three.
@@ -39,7 +41,7 @@ static inline void b_store_low(void *p, b32 a) { memcpy(p, &a, 16); }
 static inline uint32_t u32_of(const void *p) { uint32_t u; memcpy(&u, p, 4); return u; }
 static inline uint64_t u64_of(const void *p) { uint64_t u; memcpy(&u, p, 8); return u; }
 
-/* Bits from.. of each byte, n of them, at bit `to`. */
+/* The n bits of each byte that begin at bit `from`, moved to bit `to`. */
 static inline b32 b_field(b32 a, int from, int n, int to)
 {
 	uint8_t mask = (uint8_t)(((1 << n) - 1) << to);

@@ -31,8 +31,8 @@ static inline float kern_f16_to_f32(uint16_t h)
 	return kern_f32_bits(r | s);
 }
 
-/* d of IQ1_M from its scales, four integers of 16 bits: the upper four bits of each, the lowest first. Eight rows at a
- * time, iq1_m_fill does the same. */
+/* d of IQ1_M from its scales, four integers of 16 bits: the upper four bits of each, the lowest first. iq1_m_fill does
+ * the same for eight rows at a time. */
 static inline uint16_t kern_iq1_m_d(uint64_t s)
 {
 	return (uint16_t)((s >> 12 & 15) | (s >> 24 & 0xf0) | (s >> 36 & 0xf00) | (s >> 48 & 0xf000));

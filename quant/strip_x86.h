@@ -93,7 +93,7 @@ INLINE void end_256(int n, int tokens, int crossed, const struct sixteen s[16], 
 	UNROLL for (int i = 0; i < 16; i++) own = _mm_add_epi32(own, s[i].own);
 	if (crossed) x_put(n, to + mul_strip_own(256, (size_t)tokens), own);
 }
-/* For a constant block, as all loops are unrolled */
+/* block must be a constant, since all loops are unrolled */
 INLINE void strip_block(int tokens, int crossed, const struct narrow *q, size_t block, char *to)
 {
 	for (int t = 0; t < tokens; t += 4, q += 4, to += 16) {

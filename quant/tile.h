@@ -12,7 +12,7 @@
  *   i_zero() i_load(p) i_spread(p)      pairs; one for all lanes
  *   i_madd(a, u, v)             a += both products of a pair of int16
  *   f_zero() f_load(p) f_store(p, a) f_spread(p)
- *   f_product(d, x, s, a)       fma of the rounded d*x with the float of s, or with s, onto a: f_product, f_product_f
+ *   f_product(d, x, s, a)       fma(d*x, s, a) with d*x rounded and s made float; f_product_f: of a float s
  * If it defines SHORT_TABLE, tile_short.h handles blocks of 32; if it defines CROSSED, tile_crossed.h saves half of the
  * products. */
 #include "inline.h"

@@ -3,10 +3,10 @@
  *
  * Operators say what happens to buffers; a backend does it. A buffer is an offset into the scratch memory of a batch,
  * so only the backend knows addresses: an operator's run() serves as its plan (measured before there is memory) and as
- * its execution. The processor's backend is cpu.c. One for a GPU would keep the scratch memory, the weights and the
- * states' blocks in its own memory and fill in the same table. What comes back to the host is what route() decides, the
- * inputs that a tap is told, and the rows that fetch() copies. Logits and scores are made from those rows by the host
- * (head.c).
+ * its execution. The processor's backend is cpu.c, and work_of (work.c) chooses it. One for a GPU would fill in the
+ * same table, and keep in its own memory what is now the host's: the scratch memory (work.c), the weights (struct
+ * weight) and the pages of sequences (page.c). What comes back to the host is what route() decides, the inputs that a
+ * tap is told, and the rows that fetch() copies. Logits and scores are made from those rows by the host (head.c).
  *
  * To save barriers, the way an input's rows are made (input_kind) is data, not a call. So multiply can do its work in
  * two passes: the first makes and packs the rows of all inputs, cut by tokens; the second runs all products as one list
