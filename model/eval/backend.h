@@ -174,7 +174,6 @@ struct run {
 };
 
 struct backend {
-	const char *name;
 	/* Makes and packs the inputs that are not ready, hands them to the tap, and multiplies. */
 	enum ggu_status (*multiply)(struct run *r, struct input *const *in, size_t n_in, const struct product *p,
 		size_t n);

@@ -330,6 +330,7 @@ static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n
 }
 
 const struct backend backend_cpu = {
-	"cpu", multiply, cpu_attend, cpu_store, cpu_route, cpu_combine, cpu_conv, cpu_scan_channels, cpu_scan_heads,
-	embed, settle, keep, fetch,
+	.multiply = multiply, .attend = cpu_attend, .store = cpu_store, .route = cpu_route,
+	.combine = cpu_combine, .conv = cpu_conv, .scan_channels = cpu_scan_channels, .scan_heads = cpu_scan_heads,
+	.embed = embed, .settle = settle, .keep = keep, .fetch = fetch,
 };

@@ -292,5 +292,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 
-const struct op op_attention = { "attention", sizeof(struct attention), fields, build, measure, run, false,
-	macs_early, NULL, NULL };
+const struct op op_attention = { .name = "attention",
+	.bytes = sizeof(struct attention), .fields = fields,
+	.build = build, .measure = measure, .run = run, .macs_early = macs_early,
+};

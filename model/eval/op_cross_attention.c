@@ -133,5 +133,8 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 
-const struct op op_cross_attention = { "cross_attention", sizeof(struct cross), fields,
-	build, measure, run, false, macs_early, measure_read, read_rows };
+const struct op op_cross_attention = { .name = "cross_attention",
+	.bytes = sizeof(struct cross), .fields = fields,
+	.build = build, .measure = measure, .run = run, .macs_early = macs_early,
+	.measure_read = measure_read, .read = read_rows,
+};

@@ -211,4 +211,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return GGU_OK;
 }
 
-const struct op op_experts = { "experts", sizeof(struct experts), fields, build, measure, run, true };
+const struct op op_experts = { .name = "experts",
+	.bytes = sizeof(struct experts), .fields = fields,
+	.build = build, .measure = measure, .run = run, .apart = true,
+};

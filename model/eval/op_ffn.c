@@ -93,4 +93,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return s ? s : r->be->multiply(r, &(struct input *){ &b.down }, 1, &down, 1);
 }
 
-const struct op op_ffn = { "ffn", sizeof(struct ffn), ffn_fields, build, measure, run, true };
+const struct op op_ffn = { .name = "ffn",
+	.bytes = sizeof(struct ffn), .fields = ffn_fields,
+	.build = build, .measure = measure, .run = run, .apart = true,
+};

@@ -235,5 +235,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return s ? s : r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 
-const struct op op_latent_attention = { "latent_attention", sizeof(struct latent), fields, build, measure, run, false,
-	macs_early, NULL, NULL };
+const struct op op_latent_attention = { .name = "latent_attention",
+	.bytes = sizeof(struct latent), .fields = fields,
+	.build = build, .measure = measure, .run = run, .macs_early = macs_early,
+};

@@ -120,4 +120,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 
-const struct op op_mamba = { "mamba", sizeof(struct mamba), fields, build, measure, run, false };
+const struct op op_mamba = { .name = "mamba",
+	.bytes = sizeof(struct mamba), .fields = fields,
+	.build = build, .measure = measure, .run = run,
+};

@@ -104,4 +104,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 
-const struct op op_mamba2 = { "mamba2", sizeof(struct mamba2), fields, build, measure, run, false };
+const struct op op_mamba2 = { .name = "mamba2",
+	.bytes = sizeof(struct mamba2), .fields = fields,
+	.build = build, .measure = measure, .run = run,
+};
