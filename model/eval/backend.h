@@ -20,6 +20,7 @@
 #include "../../libgguf/size.h"
 #include "../../quant/attn.h"
 #include "../../quant/quant.h"
+#include "../../quant/scan.h"
 #include "graph.h"
 #include "model.h"
 #include "state.h"
@@ -71,7 +72,7 @@ struct input {
 	const float *by;                /* NULL: times 1 */
 	struct gate gate;
 	bool made;
-	unsigned packed, wanted;        /* packings made, and needed by products: bits of enum quant_act */
+	unsigned packed, needed;        /* packings that there are, and that products need: bits of enum quant_act */
 	size_t act[4];                  /* buffers by enum quant_act, if planned */
 };
 /* Plans room for n rows packed in these forms. */
@@ -130,9 +131,9 @@ struct routes {
 	size_t *first;                  /* [n_experts + 1]: where an expert's rows begin */
 };
 
-/* Causal convolution of each channel over the last `width` rows of its sequence, then silu, in place. `fixed`: where a
- * state keeps the preceding rows, [width - 1][n]. */
-enum { CONV_MAX_WIDTH = 16, SCAN_MAX_STATE = 1024 };
+/* Causal convolution of each channel over the last `width` rows of its sequence, at most SCAN_MAX_WIDTH, then silu, in
+ * place. `fixed`: where a state keeps the preceding rows, [width - 1][n]. */
+enum { SCAN_MAX_STATE = 1024 };
 struct conv { size_t x, stride, n, width; const float *w, *bias; size_t fixed; };      /* w[n][width] */
 /* Mamba-1: h = h*exp(softplus(dt)*a) + softplus(dt)*x*B, out = h.C + d*x, for each of n channels h[n_state], kept at
  * fixed. Rows of dt and out have n floats. */

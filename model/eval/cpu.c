@@ -209,7 +209,7 @@ void input_plan(struct plan *p, struct input *in, unsigned forms)
 /* The rows of several inputs, cut into tasks, one input after the other. */
 struct rows { struct run *r; struct input *const *in; size_t n_in; };
 
-static size_t row_share(const struct input *in) { return cpu_row_share(in->wanted & ~in->packed); }
+static size_t row_share(const struct input *in) { return cpu_row_share(in->needed & ~in->packed); }
 static size_t row_tasks(const struct input *in) { return size_parts(in->n, row_share(in)); }
 static void rows_task(void *ctx, size_t task, int worker)
 {
@@ -223,7 +223,7 @@ static void rows_task(void *ctx, size_t task, int worker)
 	n = size_least(row_share(in), in->n - t0);
 	if (!in->made) make_rows(c->r, in, t0, n);
 	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
-		if (in->wanted & 1u << f & ~in->packed)
+		if (in->needed & 1u << f & ~in->packed)
 			quant_act_pack((enum quant_act)f, cpu_at(c->r, in->at), in->stride, in->n, in->n_in, t0, n,
 				cpu_at(c->r, in->act[f]));
 }
@@ -234,14 +234,14 @@ static void prepare(struct run *r, struct input *const *in, size_t n_in)
 	bool any = false;
 	for (size_t i = 0; i < n_in; i++) {
 		tasks += row_tasks(in[i]);
-		any |= !in[i]->made || in[i]->wanted & ~in[i]->packed;
+		any |= !in[i]->made || in[i]->needed & ~in[i]->packed;
 	}
 	if (!any) return;
 	cpu_run(r->w, PASS("inputs"), tasks, rows_task, &(struct rows){ r, in, n_in });
 	for (size_t i = 0; i < n_in; i++) {
 		if (in[i]->kind == INPUT_STREAM) r->pending = NULL;
 		in[i]->made = true;
-		in[i]->packed |= in[i]->wanted;
+		in[i]->packed |= in[i]->needed;
 	}
 }
 
@@ -315,8 +315,8 @@ static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n
 	size_t tasks = 0;
 	enum ggu_status s = GGU_OK;
 	if (!room_for_cuts(r->w, n)) return ggu_no_memory(r->err);
-	for (size_t i = 0; i < n_in; i++) in[i]->wanted = 0;
-	for (size_t i = 0; i < n; i++) if (p[i].y != NO_BUFFER) p[i].in->wanted |= weight_form(p[i].w);
+	for (size_t i = 0; i < n_in; i++) in[i]->needed = 0;
+	for (size_t i = 0; i < n; i++) if (p[i].y != NO_BUFFER) p[i].in->needed |= weight_form(p[i].w);
 	prepare(r, in, n_in);
 	for (size_t i = 0; i < n && r->tap && !s; i++) if (!p[i].w->made) s = tell(r, p + i);
 	for (size_t i = 0; i < n && !s; i++) {

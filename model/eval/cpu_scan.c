@@ -1,43 +1,41 @@
 /* SPDX-License-Identifier: MIT
  * cpu_scan.c - recurrences on the processor: causal convolution and selective scans. A sequence's tokens come in order,
  * its channels are independent: threads take channels of sequences, and no cut can change a bit. */
-#include "../../quant/scan.h"
 #include "cpu_internal.h"
 
 enum { CHANNELS = 64 };
-_Static_assert((int)CONV_MAX_WIDTH <= (int)SCAN_MAX_WIDTH, "convolutions that operators accept");
 
 /* A task is CHANNELS of the n channels of one sequence; sequences follow one another. */
-struct blocks { struct run *r; const void *what; size_t n; };
-struct block { const struct segment *seg; size_t from, n; };
-static struct block block_of(const struct blocks *o, size_t task)
+struct shares { struct run *r; const void *what; size_t n; };
+struct share { const struct segment *seg; size_t from, n; };
+static struct share share_of(const struct shares *o, size_t task)
 {
-	size_t blocks = size_parts(o->n, CHANNELS), from = task%blocks*CHANNELS;
-	return (struct block){ o->r->seg + task/blocks, from, size_least(CHANNELS, o->n - from) };
+	size_t shares = size_parts(o->n, CHANNELS), from = task%shares*CHANNELS;
+	return (struct share){ o->r->seg + task/shares, from, size_least(CHANNELS, o->n - from) };
 }
-static void run_blocks(struct run *r, const char *name, void (*task)(void *, size_t, int), const void *what, size_t n)
+static void run_shares(struct run *r, const char *name, void (*task)(void *, size_t, int), const void *what, size_t n)
 {
-	cpu_run(r->w, PASS(name), r->n_seg*size_parts(n, CHANNELS), task, &(struct blocks){ r, what, n });
+	cpu_run(r->w, PASS(name), r->n_seg*size_parts(n, CHANNELS), task, &(struct shares){ r, what, n });
 }
 
 static void conv_task(void *ctx, size_t task, int worker)
 {
-	const struct blocks *o = ctx;
+	const struct shares *o = ctx;
 	const struct conv *c = o->what;
-	struct block b = block_of(o, task);
+	struct share b = share_of(o, task);
 	(void)worker;
 	scan_conv(&(struct scan_conv){ .x = cpu_at(o->r, c->x) + b.seg->t0*c->stride + b.from,
 		.past = b.seg->state->fixed + c->fixed + b.from,
 		.w = c->w + b.from*c->width, .bias = c->bias ? c->bias + b.from : NULL,
 		.stride = c->stride, .past_stride = c->n, .n_rows = b.seg->n, .n = b.n, .width = c->width });
 }
-void cpu_conv(struct run *r, const struct conv *c) { run_blocks(r, "convolution", conv_task, c, c->n); }
+void cpu_conv(struct run *r, const struct conv *c) { run_shares(r, "convolution", conv_task, c, c->n); }
 
 static void channels_task(void *ctx, size_t task, int worker)
 {
-	const struct blocks *o = ctx;
+	const struct shares *o = ctx;
 	const struct channel_scan *s = o->what;
-	struct block b = block_of(o, task);
+	struct share b = share_of(o, task);
 	size_t t = b.seg->t0, state = b.from*s->n_state;
 	(void)worker;
 	scan_channels(&(struct scan_channels){ .x = cpu_at(o->r, s->x) + t*s->x_stride + b.from,
@@ -48,7 +46,7 @@ static void channels_task(void *ctx, size_t task, int worker)
 		.n_rows = b.seg->n, .a = s->a + state, .d = s->d + b.from, .h = b.seg->state->fixed + s->fixed + state,
 		.n = b.n, .n_state = s->n_state });
 }
-void cpu_scan_channels(struct run *r, const struct channel_scan *s) { run_blocks(r, "scan", channels_task, s, s->n); }
+void cpu_scan_channels(struct run *r, const struct channel_scan *s) { run_shares(r, "scan", channels_task, s, s->n); }
 
 struct heads { struct run *r; const struct head_scan *s; };
 static void heads_task(void *ctx, size_t task, int worker)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/try.h"
-#include "cpu_internal.h"
+#include "model_internal.h"
 #include "op.h"
 
 /* ---- a batch ---- */
@@ -36,10 +36,10 @@ static enum ggu_status step(struct run *r, const struct step *st)
 }
 
 /* A call on its way through the batches, which count its tokens over all parts. fetched: rows that were delivered. */
-struct calls { const struct model_call *c; size_t n_tokens, fetched; };
+struct call { const struct model_call *c; size_t n_tokens, fetched; };
 
 /* Lists the segments of the batch's rows, which begin with token `at` of the call, and copies their ids. */
-static enum ggu_status fill(struct run *r, struct calls *o, size_t at)
+static enum ggu_status fill(struct run *r, struct call *o, size_t at)
 {
 	enum ggu_status s = GGU_OK;
 	size_t from = 0, t = 0;
@@ -118,7 +118,7 @@ static bool is_end(const struct run *r, size_t layer, size_t step)
 }
 /* Goes through all layers. In the last step that mixes rows, or after it, unwanted rows are dropped, unless the caller
  * looks at all of them. */
-static enum ggu_status layers(struct run *r, const struct calls *o, size_t at)
+static enum ggu_status layers(struct run *r, const struct call *o, size_t at)
 {
 	enum ggu_status s = GGU_OK;
 	size_t k = 0, last = o->c->hidden || o->c->tap || r->g->n_readers ? 0 : r->g->n_mixing;
@@ -151,7 +151,7 @@ static enum ggu_status steps(struct run *r, const struct model_call *c, float *s
 	return s;
 }
 
-static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t n, struct ggu_error *err)
+static enum ggu_status batch(struct work *w, struct call *o, size_t at, size_t n, struct ggu_error *err)
 {
 	struct run r = work_begin(w, n);
 	float *stream = o->c->stream ? o->c->stream + at*r.g->n_embd : NULL;
@@ -172,7 +172,7 @@ static enum ggu_status batch(struct work *w, struct calls *o, size_t at, size_t 
 }
 
 /* The rows that go together: what is left, at most a batch; if sequences must be whole, only whole ones. */
-static size_t batch_rows(const struct work *w, const struct calls *o, size_t at)
+static size_t batch_rows(const struct work *w, const struct call *o, size_t at)
 {
 	size_t n = size_least(o->n_tokens - at, w->n_batch), from = 0, end = at;
 	if (!w->g->whole) return n;
@@ -183,9 +183,9 @@ static size_t batch_rows(const struct work *w, const struct calls *o, size_t at)
 	return end - at;
 }
 
-static enum ggu_status go(struct work *w, const struct model_call *c, struct ggu_error *err)
+static enum ggu_status batches(struct work *w, const struct model_call *c, struct ggu_error *err)
 {
-	struct calls o = { .c = c };
+	struct call o = { .c = c };
 	enum ggu_status s = GGU_OK;
 	for (size_t i = 0; i < c->n_parts; i++) o.n_tokens += c->part[i].n;
 	for (size_t at = 0; at < o.n_tokens && !s; ) {
@@ -244,7 +244,7 @@ static enum ggu_status compute_anew(struct work *w, struct state *s, size_t n, s
 	again.ids = ids;
 	state_rewind(s);
 	s->is_long = is_long;
-	st = go(w, &(struct model_call){ .part = &again, .n_parts = 1 }, err);
+	st = batches(w, &(struct model_call){ .part = &again, .n_parts = 1 }, err);
 	free(ids);
 	return st;
 }
@@ -272,5 +272,5 @@ enum ggu_status model_eval(struct work *w, const struct model_call *c, struct gg
 	}
 	for (size_t i = 0; i < c->n_parts && !s && c->stream; i++) state_begin_anew(c->part[i].state);
 	for (size_t i = 0; i < c->n_parts && !s; i++) s = compute_anew(w, c->part[i].state, c->part[i].n, err);
-	return s ? s : go(w, c, err);
+	return s ? s : batches(w, c, err);
 }

@@ -29,7 +29,7 @@ static const struct field fields[] = {
 	{ "b_norm", FIELD_NORM, AT(b_norm) },
 	{ "c_norm", FIELD_NORM, AT(c_norm) },
 	{ "inner", FIELD_SIZE, AT(inner), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
-	{ "kernel", FIELD_SIZE, AT(width), 0, 1, CONV_MAX_WIDTH, .flags = FIELD_MAY_LACK },
+	{ "kernel", FIELD_SIZE, AT(width), 0, 1, SCAN_MAX_WIDTH, .flags = FIELD_MAY_LACK },
 	{ "state", FIELD_SIZE, AT(n_state), 0, 1, SCAN_MAX_STATE, .flags = FIELD_MAY_LACK },
 	{ "rank", FIELD_SIZE, AT(rank), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ NULL }
@@ -44,7 +44,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	if (!m->width) m->width = m->conv.n/m->inner;
 	if (!m->n_state) m->n_state = m->a.n/m->inner;
 	if (!m->rank) m->rank = m->dt.n_in;
-	if (!m->width || m->width > CONV_MAX_WIDTH)
+	if (!m->width || m->width > SCAN_MAX_WIDTH)
 		return build_fail(b, at, "conv", "does not have 1 to 16 rows of the inner width");
 	if (!m->n_state || m->n_state > SCAN_MAX_STATE)
 		return build_fail(b, at, "a", "does not have a state of the inner width");

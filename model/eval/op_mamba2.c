@@ -28,7 +28,7 @@ static const struct field fields[] = {
 	{ "groups", FIELD_SIZE, AT(n_groups), 1, 1, 1 << 16 },
 	{ "state", FIELD_SIZE, AT(n_state), 0, 1, 1 << 16 },
 	{ "inner", FIELD_SIZE, AT(inner), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
-	{ "kernel", FIELD_SIZE, AT(width), 0, 1, CONV_MAX_WIDTH, .flags = FIELD_MAY_LACK },
+	{ "kernel", FIELD_SIZE, AT(width), 0, 1, SCAN_MAX_WIDTH, .flags = FIELD_MAY_LACK },
 	{ "norm", FIELD_NORM, AT(norm) },
 	{ NULL }
 };
@@ -47,7 +47,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	if (m->n_state > BUILD_MAX_SIZE/m->inner)
 		return build_fail(b, at, "state", "is too large for the inner width");
 	if (!m->width) m->width = m->conv.n/channels(m);
-	if (!m->width || m->width > CONV_MAX_WIDTH)
+	if (!m->width || m->width > SCAN_MAX_WIDTH)
 		return build_fail(b, at, "conv", "does not have 1 to 16 rows of x, B and C");
 	TRY(build_length(b, at, "conv", &m->conv, m->width*channels(m)));
 	TRY(build_shape(b, &m->in, e, m->inner + channels(m) + m->n_head, 1));
