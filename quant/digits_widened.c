@@ -15,8 +15,9 @@ static float super(const struct wide *w, const struct strip256 *x, bool has_min,
 {
 	int32_t min = 0;
 	y = fused(w->d[0]*x->d, (float)products(w->w, x->in[ORDER_PLAIN].high, x->in[ORDER_PLAIN].low, 256), y);
+	if (!has_min) return y;         /* mn is not set */
 	for (size_t i = 0; i < 16; i++) min += w->mn[i]*x->sum[i];
-	return has_min ? fused(w->m[0]*x->d, (float)min, y) : y;
+	return fused(w->m[0]*x->d, (float)min, y);
 }
 /* Block b of 32 columns */
 static float unit(const struct wide *w, size_t b, const struct strip32 *x, enum mul_kind kind, float y)
