@@ -410,8 +410,8 @@ written()
 }
 for sig in TERM INT HUP QUIT ABRT ALRM USR1 USR2 KILL; do
 	mkfifo pipe
-	# a job in the background ignores INT and QUIT, which no trap of a shell can undo
-	perl -e '$SIG{$_} = "DEFAULT" for "INT", "QUIT"; exec @ARGV' gguf-cat -o killed.bin - output.weight \
+	# a job in the background ignores INT and QUIT, one below nohup HUP, which no trap of a shell can undo
+	perl -e '$SIG{$_} = "DEFAULT" for "INT", "QUIT", "HUP"; exec @ARGV' gguf-cat -o killed.bin - output.weight \
 		<pipe 2>/dev/null &
 	pid=$!
 	exec 9>pipe
