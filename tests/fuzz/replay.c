@@ -70,8 +70,11 @@ int main(int argc, char **argv)
 	enum { MAX = 1 << 24, CUTS = 64, CHANGES = 32 };
 	uint8_t *p = malloc(MAX);
 
-	if (p && argc > 1 && !strcmp(argv[1], "-e"))
-		return each_evaluated(argv + 2, p, MAX);
+	if (p && argc > 1 && !strcmp(argv[1], "-e")) {
+		int status = each_evaluated(argv + 2, p, MAX);
+		free(p);
+		return status;
+	}
 	for (int i = 1; p && i < argc; i++) {
 		FILE *f = fopen(argv[i], "rb");
 		size_t n = f ? fread(p, 1, MAX, f) : 0;
