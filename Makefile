@@ -231,8 +231,8 @@ check-stand-ins: stand-ins ## the kernels of AVX-VNNI and AMX on a machine with 
 # stands in for cmocka, and a hash needs no more than its header
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_RUN ?= qemu-aarch64
-ARM_TESTS = $(patsubst tests/%.c,$(BUILD)/arm/%,$(wildcard tests/kernels/test_*.c) tests/unit/test_encode.c \
-  tests/unit/test_vec.c)
+ARM_TESTS = $(patsubst tests/%.c,$(BUILD)/arm/%,$(wildcard tests/kernels/test_*.c) \
+  $(patsubst %,tests/unit/test_%.c,encode lattice sizes vec))
 ARM_OBJS = $(patsubst %.c,$(BUILD)/arm/obj/%.o,$(patsubst %,tests/lib/%.c,guard kerntest slow slow_attention) \
   $(patsubst %,libgguf/%.c,error types pool topology cpus zeros) \
   $(filter-out $(patsubst %,quant/%.c,recipe recode remake factors ggu_quant),$(wildcard quant/*.c)))

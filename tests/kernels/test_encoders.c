@@ -3,7 +3,8 @@
  * any number of rows and blocks, every effort, every kind of weights and importances, between guard pages. Finite
  * weights stay finite.
  *
- * tests/unit/test_encode.c tests how good those bytes are, and that they stay as they were. */
+ * In tests/unit, test_encode.c, test_lattice.c and test_sizes.c test how good those bytes are, the first also that they
+ * stay as they were. */
 #include <math.h>
 #include <string.h>
 #include "../../libgguf/types.h"
