@@ -194,8 +194,7 @@ static void evaluate(struct collect *c, struct out *out)
 static void measure(const char *text_name)
 {
 	struct collect c = { .im = msg_need(imatrix_new()), .name = o.model, .ctx = (size_t)o.ctx,
-		.batch = o.batch ? (size_t)o.batch : 512, .process_output = o.process_output,
-		.covariance = o.covariance, .stride = (size_t)o.stride };
+		.batch = o.batch ? (size_t)o.batch : 512, .covariance = o.covariance, .stride = (size_t)o.stride };
 	struct out *out = out_open(o.output, true);
 	if (o.checkpoint) out_check(o.checkpoint);
 	sandbox_output(o.checkpoint);
@@ -205,6 +204,7 @@ static void measure(const char *text_name)
 	out_refuse_input(out, o.arch_file);
 	c.model = load_model_held(o.model, o.arch_file, c.pool, load_hold(&o.place));
 	out_refuse_sources(out, o.model, model_file(c.model));
+	c.process_output = (o.process_output || o.covariance) && model_has_head(c.model);
 	c.block = o.block ? (size_t)o.block : usual_block(model_n_embd(c.model));
 	tokenize(&c, text_name);
 	if (o.checkpoint) {
@@ -300,7 +300,6 @@ int main(int argc, char **argv)
 	if (o.block % 256) msg_die("--block expects a multiple of 256");
 	if ((o.block || o.stride) && !o.covariance) msg_die("--block and --stride need --covariance");
 	if (!o.stride) o.stride = 2;
-	if (o.covariance) o.process_output = true;
 	if (o.merge && !argc) msg_die("no matrices given to merge");
 	if (o.json && !o.stats) msg_die("--json needs --stats");
 	if (o.dat && o.covariance) msg_die("--dat and --covariance cannot be combined: the old form has no room");

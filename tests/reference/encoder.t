@@ -100,4 +100,18 @@ if [ -n "${SANITIZED:-}" ]; then skip "memory as predicted" "a sanitizer's memor
 	"$peak" gguf-logits -q -j 2 -m e.gguf -o rows text 3>peak
 	predicted "... takes the memory that is predicted for the whole text" --ctx 4000 e.gguf
 fi
+# a model without logits has no output.weight that importances could be of
+for m in bert modernbert; do
+	gguf-convert -q --type f32 -o e.gguf "$SHARED/reference/arch/$m"
+	ok "$m: importances" gguf-imatrix -q -m e.gguf --ctx 64 --chunks 8 -o plain.gguf text.txt
+	ok "... and of the output that it lacks" gguf-imatrix -q -m e.gguf --ctx 64 --chunks 8 --process-output \
+		-o output.gguf text.txt
+	same "... are the same" output.gguf plain.gguf
+	ok "... and covariances" gguf-imatrix -q -m e.gguf --ctx 64 --chunks 8 --covariance -o cov.gguf text.txt
+	is "... are of the same weights" "$(gguf-imatrix --stats --json cov.gguf | jq -c '[.tensors[].name]')" \
+		"$(gguf-imatrix --stats --json plain.gguf | jq -c '[.tensors[].name]')"
+	ok "Q4_0 by importances" gguf-quantize -q -i plain.gguf -o plain.q.gguf Q4_0 e.gguf
+	ok "Q4_0 by covariances" gguf-quantize -q -i cov.gguf -o cov.q.gguf Q4_0 e.gguf
+	not_ok "... is another" 1 cmp plain.q.gguf cov.q.gguf
+done
 done_testing
