@@ -140,7 +140,8 @@ static void make_room(struct calibration *c, const struct calibrate_options *o)
 	for (size_t i = 0; i < c->re->n; i++) {
 		const struct ggu_tensor *t = c->re->t[i];
 		c->map_bytes += sides_room(c, i);
-		if (t->n_dims == 2 && t->ne[1] == c->e && t->ne[0] > c->held_n_in) c->held_n_in = (size_t)t->ne[0];
+		if (t->ne[1] == c->e && t->ne[2]*t->ne[3] == 1 && t->ne[0] > c->held_n_in)
+			c->held_n_in = (size_t)t->ne[0];
 	}
 	held = (c->n_windows*c->ctx*c->held_n_in*sizeof(float) + 4095)/4096*4096;
 	c->map_bytes += held;

@@ -99,7 +99,7 @@ static void check_merges(const struct check *c, const struct ggu_kv *tokens)
 static void check_vocab(const struct check *c, size_t n)
 {
 	const struct ggu_tensor *t = ggu_file_find(c->f, "token_embd.weight");
-	if (t && t->n_dims == 2 && t->ne[1] < n)
+	if (t && t->n_dims > 1 && t->ne[1] < n)
 		check_report(c, CHECK_VOCAB, t->source, t->entry, t->name, "has %llu rows for %zu tokens",
 			(unsigned long long)t->ne[1], n);
 }

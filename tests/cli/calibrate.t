@@ -51,17 +51,29 @@ for list in tokens:str scores:f32 token_type:i32; do
 	jq -c ".metadata[\"tokenizer.ggml.${list%:*}\"]" vocab.json >"vocab.${list%:*}"
 	echo "--set-file tokenizer.ggml.${list%:*}=${list#*:}[]:vocab.${list%:*}"
 done >vocab.lists
-"$BUILD/tests/cli/tool_mkgguf" general.architecture=gpt2 gpt2.block_count=1 gpt2.context_length=32 \
-	gpt2.embedding_length=64 gpt2.feed_forward_length=64 gpt2.attention.head_count=2 \
-	gpt2.attention.layer_norm_epsilon=0.00001 tokenizer.ggml.model=llama token_embd.weight:f16:64x4096 \
-	position_embd.weight:f32:64x32 output_norm.weight:f32:64:one output_norm.bias:f32:64:zero \
-	blk.0.attn_norm.weight:f32:64:one blk.0.attn_norm.bias:f32:64:zero blk.0.attn_qkv.weight:f16:64x192 \
-	blk.0.attn_qkv.bias:f32:192:zero blk.0.attn_output.weight:f16:64x64 blk.0.attn_output.bias:f32:64:zero \
-	blk.0.ffn_norm.weight:f32:64:one blk.0.ffn_norm.bias:f32:64:zero blk.0.ffn_up.weight:f16:64x64 \
-	blk.0.ffn_up.bias:f32:64:zero blk.0.ffn_down.weight:f16:64x64 blk.0.ffn_down.bias:f32:64:zero >places
-# shellcheck disable=SC2046
-gguf-edit $(cat vocab.lists) -o places.gguf places
+places() # X: what follows the sizes of matrices
+{
+	"$BUILD/tests/cli/tool_mkgguf" general.architecture=gpt2 gpt2.block_count=1 gpt2.context_length=32 \
+		gpt2.embedding_length=64 gpt2.feed_forward_length=64 gpt2.attention.head_count=2 \
+		gpt2.attention.layer_norm_epsilon=0.00001 tokenizer.ggml.model=llama token_embd.weight:f16:64x4096 \
+		position_embd.weight:f32:64x32 output_norm.weight:f32:64:one output_norm.bias:f32:64:zero \
+		blk.0.attn_norm.weight:f32:64:one blk.0.attn_norm.bias:f32:64:zero \
+		"blk.0.attn_qkv.weight:f16:64x192$1" blk.0.attn_qkv.bias:f32:192:zero \
+		"blk.0.attn_output.weight:f16:64x64$1" blk.0.attn_output.bias:f32:64:zero \
+		blk.0.ffn_norm.weight:f32:64:one blk.0.ffn_norm.bias:f32:64:zero \
+		"blk.0.ffn_up.weight:f16:64x64$1" blk.0.ffn_up.bias:f32:64:zero \
+		"blk.0.ffn_down.weight:f16:64x64$1" blk.0.ffn_down.bias:f32:64:zero >bare
+	# shellcheck disable=SC2046
+	gguf-edit $(cat vocab.lists) -o places.gguf bare
+}
+places ""
 ok "each window begins at position 0" $q --ctx 32 --chunks 66 --calibrate "$text" -o b.gguf Q4_0 places.gguf
+places x1x1
+$q --ctx 32 --chunks 66 --calibrate "$text" -o d.gguf Q4_0 places.gguf
+for w in attn_output ffn_up ffn_down; do
+	is "... and $w is the same if its shape has ones at the end" "$(gguf-cat d.gguf blk.0.$w.weight | cksum)" \
+		"$(gguf-cat b.gguf blk.0.$w.weight | cksum)"
+done
 
 gguf-perplexity -q -m f32.gguf --chunks 4 --save-logits base "$DATA/prose/evaluation.txt" >/dev/null
 kld()
