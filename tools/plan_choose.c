@@ -33,35 +33,39 @@ static size_t role_of(const char *name)
 	return i;
 }
 
-/* The energy of the matrix `last` of the layer in which `name` is; 0: there is none. */
+static bool is_last(const struct plan_tensor *p, const char *last) { return p->n > 1 && strstr(p->t->name, last); }
+/* The energy of the matrices `last` of the layer in which `name` is: one, or those of experts and of what is beside
+ * them. 0: there is none. */
 static double layer_energy(const struct plan_tensor *list, size_t n, const char *name, const char *last)
 {
 	size_t layer = strlen(name);
+	double sum = 0;
 	while (layer && name[layer - 1] != '.') layer--;        /* the part after "blk.3.attn_q." */
 	if (layer) layer--;
 	while (layer && name[layer - 1] != '.') layer--;
 	for (size_t i = 0; i < n; i++)
-		if (list[i].n > 1 && !strncmp(list[i].t->name, name, layer)
+		if (is_last(list + i, last) && !strncmp(list[i].t->name, name, layer)
 			&& !strncmp(list[i].t->name + layer, last, strlen(last)))
-			return list[i].option[1].energy;
-	return 0;
+			sum += list[i].option[1].energy;
+	return sum;
 }
-/* A tensor's share of its role, where 1 is the mean. */
-static double part(const struct plan_tensor *list, size_t n, const char *name)
+/* The mean of the above for all matrices `last` */
+static double mean_energy(const struct plan_tensor *list, size_t n, const char *last)
 {
-	const char *last = strstr(name, "attn_") ? "attn_output" : "ffn_down";
-	double sum = 0, own = layer_energy(list, n, name, last);
+	double sum = 0;
 	size_t count = 0;
 	for (size_t i = 0; i < n; i++)
-		if (list[i].n > 1 && strstr(list[i].t->name, last)) {
-			sum += list[i].option[1].energy;
+		if (is_last(list + i, last)) {
+			sum += layer_energy(list, n, list[i].t->name, last);
 			count++;
 		}
-	return own > 0 && sum > 0 ? own*(double)count/sum : 1;
+	return sum/(double)(count ? count : 1);
 }
 
 void plan_weigh(struct plan_tensor *list, size_t n, bool by_energy)
 {
+	static const char *const last[] = { "attn_output", "ffn_down" };
+	const double mean[] = { mean_energy(list, n, last[0]), mean_energy(list, n, last[1]) };
 	size_t count[N_ROLES] = { 0 };
 	bool tied = true;               /* the embedding is the output too */
 	for (size_t i = 0; i < n; i++) {
@@ -70,11 +74,13 @@ void plan_weigh(struct plan_tensor *list, size_t n, bool by_energy)
 		if (list[i].n > 1) count[role]++;
 	}
 	for (size_t i = 0; i < n; i++) {
-		size_t role = role_of(list[i].t->name);
+		const char *name = list[i].t->name;
+		size_t role = role_of(name), side = strstr(name, "attn_") ? 0 : 1;
+		double own;
 		if (list[i].n < 2) continue;
+		own = by_energy ? layer_energy(list, n, name, last[side]) : 0;
 		if (role == EMBEDDING && tied) list[i].weight = roles[OUTPUT].factor;
-		else list[i].weight = roles[role].factor/(double)count[role]
-			*(by_energy ? part(list, n, list[i].t->name) : 1);
+		else list[i].weight = roles[role].factor/(double)count[role]*(own > 0 ? own/mean[side] : 1);
 	}
 }
 

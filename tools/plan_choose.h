@@ -5,8 +5,8 @@
 #include "plan_measure.h"
 
 /* Sets the weight of every tensor: how much a relative error in it harms the model's output, judged by its role. The
- * tensors of a role share the role's weight equally, or with by_energy in proportion to what the last matrix of their
- * layer, attn_output or ffn_down, adds to the residual stream. Call it after plan_measure. */
+ * tensors of a role share the role's weight equally, or with by_energy in proportion to what the last matrices of
+ * their layer, attn_output or all ffn_down, add to the residual stream. Call it after plan_measure. */
 void plan_weigh(struct plan_tensor *list, size_t n, bool by_energy);
 /* Sets `chosen` of every tensor so that the sum of weight*error is small while the bytes together are at most `budget`,
  * which must be at least plan_least. For few tensors, and for many whose sizes are multiples of a large number, no sum

@@ -143,12 +143,33 @@ static void energy_divides_the_weight_of_a_role_among_layers(void **state)
 	assert_true(list[2].weight == list[6].weight);
 }
 
+/* Experts and what is beside them add to the residual stream together, whichever comes first: 60 and 20 in a layer, 40
+ * in one that is dense. The mean of the three matrices is 200/3. */
+static void all_last_matrices_of_a_layer_count(void **state)
+{
+	struct ggu_tensor t[4] = { { .name = "blk.1.ffn_up_exps.weight" }, { .name = "blk.1.ffn_down_exps.weight" },
+		{ .name = "blk.1.ffn_down_shexp.weight" }, { .name = "blk.0.ffn_down.weight" } };
+	struct plan_option option[4][2] = { { { 0 } }, { { 0 }, { .energy = 60 } }, { { 0 }, { .energy = 20 } },
+		{ { 0 }, { .energy = 40 } } };
+	static const double want[4] = { 0.6*80*3/200, 80*3/200./3, 80*3/200./3, 40*3/200./3 };
+	(void)state;
+	for (size_t turn = 0; turn < 4; turn++) {
+		struct plan_tensor list[4];
+		for (size_t i = 0; i < 4; i++)
+			list[(i + turn) % 4] = (struct plan_tensor){ .t = t + i, .option = option[i], .n = 2 };
+		plan_weigh(list, 4, true);
+		for (size_t i = 0; i < 4; i++)
+			assert_true(fabs(list[(i + turn) % 4].weight - want[i]) < 1e-12);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_combination_is_better), cmocka_unit_test(sizes_that_must_be_rounded_cost_little),
 		cmocka_unit_test(an_embedding_counts_as_output_only_without_an_output_matrix),
 		cmocka_unit_test(energy_divides_the_weight_of_a_role_among_layers),
+		cmocka_unit_test(all_last_matrices_of_a_layer_count),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
