@@ -278,6 +278,15 @@ static uint32_t fallback(uint32_t type, uint64_t cols)
 	return GGU_TYPE_F16;
 }
 
+/* Is a tensor of type `from`, if models are published in it, as good in it as in `to`? Other blocks could only add
+ * their own error to its weights, and would be no smaller. */
+static bool stays(uint32_t from, uint32_t to)
+{
+	const struct ggu_type_info *f = ggu_type_info(from), *t = ggu_type_info(to);
+	return (from == GGU_TYPE_MXFP4 || from == GGU_TYPE_NVFP4) && t->kind == GGU_KIND_BLOCK && from != to
+		&& f->block_bytes*t->block_weights <= t->block_bytes*f->block_weights;
+}
+
 /* ---- the model ---- */
 
 struct model_facts {
@@ -425,6 +434,11 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 		c->wanted = plain ? pure_type(r) : by_rules(r, m, t, role, count);
 		c->type = fallback(c->wanted, t->ne[0]);
 		c->reason = c->type == c->wanted ? RECIPE_RULE : RECIPE_FALLBACK;
+		if (!o->pure && stays(t->type, c->type)) {
+			c->type = t->type;
+			c->reason = RECIPE_PUBLISHED;
+			return GGU_OK;
+		}
 	}
 	if (!o->have_importance && !o->need_nothing && needs_importance(r, t->name, c->type))
 		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, t->name, "%s needs an importance matrix",

@@ -31,6 +31,7 @@ struct recipe_options {
 enum recipe_reason {                                    /* why a tensor got its type */
 	RECIPE_RULE, RECIPE_OVERRIDE, RECIPE_FALLBACK,  /* the row does not fit the block */
 	RECIPE_LEFT_ALONE,                              /* not a weight that is quantized */
+	RECIPE_PUBLISHED        /* in MXFP4 or NVFP4, in which models are published, and no smaller by the rule */
 };
 struct recipe_choice { uint32_t type, wanted; enum recipe_reason reason; };
 

@@ -119,8 +119,7 @@ static void print_plan(const struct convert *c, const struct job *j, uint64_t fi
 			ggu_type_info(convert_from(c, i))->name, ggu_type_info(j->choice[i].type)->name,
 			(unsigned long long)remake_bytes(&j->r.re, i), n ? from : "computed");
 		if (n > 1) printf(" and %zu more", n - 1);
-		if (j->choice[i].reason == RECIPE_FALLBACK) printf("  fall-back");
-		putchar('\n');
+		puts(remake_reason(j->choice + i));
 		free(name);
 		free(from);
 	}

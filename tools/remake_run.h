@@ -42,6 +42,7 @@ void remake_run_fallbacks(const struct remake_run *r, bool listed);
 uint64_t remake_bytes(const struct remake *r, size_t i);        /* of tensor i in its new type */
 struct remake_table { FILE *f; const struct remake *r; bool errors; int name, shape; };        /* widths of columns */
 void remake_table_begin(struct remake_table *to, FILE *f, const struct remake *r, bool errors); /* the line of titles */
+const char *remake_reason(const struct recipe_choice *c);       /* "  fall-back", or "" if it needs no words */
 /* error below 0: not measured; got: what came of it, or NULL */
 void remake_table_line(const struct remake_table *to, size_t i, double error, const struct recode_result *got);
 void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes);

@@ -55,11 +55,15 @@ void remake_table_begin(struct remake_table *to, FILE *f, const struct remake *r
 	fprintf(f, "%-*s  %-*s  %-19s %14s %6s%s\n", to->name, "tensor", to->shape, "shape", "   from    to", "bytes",
 		"bits", errors ? "      error" : "");
 }
+const char *remake_reason(const struct recipe_choice *c)
+{
+	static const char *const why[] = { "", "  as asked", "  fall-back", "", "  as published" };
+	return why[c->reason];
+}
 void remake_table_line(const struct remake_table *to, size_t i, double error, const struct recode_result *got)
 {
-	static const char *const why[] = { "", "  as asked", "  fall-back", "" };
 	const struct remake *r = to->r;
-	const char *reason = why[r->choice[i].reason];
+	const char *reason = remake_reason(r->choice + i);
 	uint64_t bytes = remake_bytes(r, i);
 	char *name = text_mask(r->t[i]->name, r->t[i]->name_bytes), shape[TEXT_SHAPE], lost[80] = "";
 	int pad = to->name - (int)text_width(name);
@@ -85,7 +89,7 @@ void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes)
 
 void remake_json_tensor(json_t *list, const struct remake *r, size_t i, double error, const struct recode_result *got)
 {
-	static const char *const why[] = { "rule", "override", "fallback", "kept" };
+	static const char *const why[] = { "rule", "override", "fallback", "kept", "published" };
 	const struct ggu_tensor *t = r->t[i];
 	const struct ggu_str name = { t->name, t->name_bytes };
 	json_t *row = json_object();

@@ -118,6 +118,17 @@ is "... unless it is allowed" "$($q -n --allow-requantize Q5_K_M a.gguf 2>&1 >/d
 is "more shards than tensors, in a dry run too" "$($q -n --shards 1000 Q5_K_M m.gguf 2>&1 >/dev/null)" \
 	"gguf-quantize: m.gguf: has $(types m.gguf | grep -c .) tensors, too few for 1000 shards"
 ok "quantized input that stays as it is" $q -o b.gguf Q4_K_M a.gguf
+"$BUILD/tests/cli/tool_mkgguf" blk.0.ffn_up_exps.weight:mxfp4:256x2x2 blk.0.attn_q.weight:f32:256x2 >blocks.gguf
+is "MXFP4 stays where the recipe's type is no smaller" "$($q --json -n Q4_K_S blocks.gguf |
+	jq -r '.tensors[] | "\(.to) \(.reason)"')" "mxfp4 published
+q4_K rule"
+is "... as the table says" "$($q -n Q4_K_S blocks.gguf | grep -c 'mxfp4 -> mxfp4 .*  as published$')" 1
+$q -q -o b.gguf Q4_K_S blocks.gguf
+is "... byte for byte" "$(gguf-cat b.gguf blk.0.ffn_up_exps.weight | cksum)" \
+	"$(gguf-cat blocks.gguf blk.0.ffn_up_exps.weight | cksum)"
+not_ok "... a smaller one needs consent" 2 $q -o b.gguf Q2_K blocks.gguf
+not_ok "... as does one that is asked for" 2 $q -o b.gguf --tensor-type exps=q4_k Q4_K_S blocks.gguf
+ok "... and gets it" $q -o b.gguf --allow-requantize --tensor-type exps=q4_k Q4_K_S blocks.gguf
 not_ok "needs a matrix" 2 $q -o x.gguf IQ2_XXS m.gguf
 not_ok "type that does not exist" 2 $q -o x.gguf --tensor-type 'a=q9' Q4_K_M m.gguf
 not_ok "bad pattern" 2 $q -o x.gguf --tensor-type '(=q8_0' Q4_K_M m.gguf

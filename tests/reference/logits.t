@@ -87,4 +87,9 @@ ok "$name with its blocks: logits" "$cmp_f32" "$TMP/logits" "$dir/expected/logit
 gguf-logits -m "$m" --batch 7 -j 3 "$TMP/ids" >"$TMP/logits2"
 same "$name with its blocks: the same bits in batches of 7" "$TMP/logits2" "$TMP/logits"
 greedy "$name with its blocks"
+ok "$name by a recipe" gguf-convert -q -t Q4_K_M -o "$TMP/recipe.gguf" "$dir"
+is "... keeps its blocks" "$(gguf-info --json "$TMP/recipe.gguf" |
+	jq -c '[.tensors[] | select(.name | test("_exps.weight")).type] | unique')" '["mxfp4"]'
+gguf-quantize -q -o "$TMP/quantized.gguf" Q4_K_M "$m"
+same "... and is the same in two steps" "$TMP/quantized.gguf" "$TMP/recipe.gguf"
 done_testing

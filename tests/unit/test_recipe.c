@@ -210,6 +210,34 @@ static uint32_t by_word(void *ctx, const char *name)
 		}
 	return RECIPE_KEEP;
 }
+/* 4.25 bits of MXFP4 and 4.5 of NVFP4, beside Q4_K's 4.5, IQ4_XS's 4.25, Q3_K's 3.4 and MXFP4's */
+static void blocks_of_published_models_stay_unless_others_are_smaller(void **state)
+{
+	struct words over = { { "attn_v." }, { GGU_TYPE_Q8_0 }, { 0 } };
+	struct recipe_options o = plain;
+	(void)state;
+	small_model();
+	for (size_t i = 0; i < n_tensors; i++)
+		if (strcmp(tensor[i].name, "blk.1.ffn_down.weight") == 0) tensor[i].type = GGU_TYPE_NVFP4;
+		else if (tensor[i].ne[0]%32 == 0) tensor[i].type = GGU_TYPE_MXFP4;
+	for (int i = 0; i < 3; i++) {
+		static const char *const recipe[3] = { "Q4_K_M", "Q8_0", "IQ4_XS" };
+		struct recipe_choice c = choose(recipe[i], &plain, "blk.0.ffn_down.weight");
+		assert_int_equal(c.type, GGU_TYPE_MXFP4); assert_int_equal(c.reason, RECIPE_PUBLISHED);
+	}
+	assert_int_equal(choose("Q4_K_S", &plain, "blk.0.odd.weight").type, GGU_TYPE_MXFP4);
+	assert_int_equal(choose("Q4_K_S", &plain, "blk.1.ffn_down.weight").type, GGU_TYPE_NVFP4);
+	assert_int_equal(choose("MXFP4_MOE", &plain, "blk.1.ffn_down.weight").type, GGU_TYPE_NVFP4);
+	assert_int_equal(choose("Q3_K_S", &plain, "blk.0.ffn_down.weight").type, GGU_TYPE_Q3_K);
+	assert_int_equal(choose("F16", &plain, "blk.0.ffn_down.weight").type, GGU_TYPE_F16);
+	o.pure = true;
+	assert_int_equal(choose("Q4_K_S", &o, "blk.0.ffn_down.weight").type, GGU_TYPE_Q4_K);
+	o = plain; o.override = by_word; o.override_ctx = &over;
+	assert_int_equal(choose("Q4_K_S", &o, "blk.0.attn_v.weight").type, GGU_TYPE_Q8_0);
+	tensor[find("blk.0.ffn_down.weight")].type = GGU_TYPE_Q4_0;     /* no model is published so */
+	assert_int_equal(choose("Q8_0", &plain, "blk.0.ffn_down.weight").type, GGU_TYPE_Q8_0);
+}
+
 /* Sixteen layers are found by their names as if the metadata stated their number. */
 static void layers_are_counted_by_name_where_nothing_says_how_many(void **state)
 {
@@ -371,6 +399,7 @@ int main(void)
 		cmocka_unit_test(fallbacks_and_tensors_left_alone),
 		cmocka_unit_test(layers_are_counted_by_name_where_nothing_says_how_many),
 		cmocka_unit_test(callers_wishes),
+		cmocka_unit_test(blocks_of_published_models_stay_unless_others_are_smaller),
 		cmocka_unit_test(glm5_next_has_exceptions_of_its_own),
 		cmocka_unit_test(a_wish_for_the_embedding_by_layer_goes_before_the_type_of_the_embedding),
 		cmocka_unit_test(refusals),
