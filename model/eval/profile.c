@@ -43,14 +43,19 @@ void cpu_run(const struct work *w, const struct pass *pass, size_t n_tasks,
 	row->n_passes++;
 }
 
-/* The names of the tensors without "blk.N." and ".weight", as many as fit. */
+static bool is_earlier(const struct product *p, size_t i)
+{
+	for (size_t k = 0; k < i; k++) if (p[k].w == p[i].w) return true;
+	return false;
+}
+/* The names of the tensors, each once, without "blk.N." and ".weight", as many as fit. */
 void pass_name(char *to, size_t room, const struct product *p, size_t n)
 {
 	size_t at = 0;
 	*to = 0;
 	for (size_t i = 0; i < n && at + 1 < room; i++) {
 		const char *name = p[i].w->name, *dot = text_starts(name, "blk.") ? strchr(name + 4, '.') : NULL, *end;
-		if (i && p[i].w == p[i - 1].w) continue;        /* experts of one tensor */
+		if (is_earlier(p, i)) continue;         /* another expert of it */
 		if (dot) name = dot + 1;
 		end = strstr(name, ".weight");
 		at += (size_t)snprintf(to + at, room - at, "%s%.*s", at ? " " : "",

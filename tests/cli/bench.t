@@ -59,6 +59,13 @@ ok "... in a pass for each layer and token" jq -e '(.generation.profile[] | sele
 	.passes) == 3*(.prompt.profile[] | select(.name == "ffn_down") | .passes)' j
 ok "--profile as text" sh -c 'gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 --profile |
 	grep -q "ffn_up ffn_gate"'
+if [ -d "$SHARED/reference/arch/qwen3_moe" ]; then
+	gguf-convert -q -o experts.gguf "$SHARED/reference/arch/qwen3_moe"
+	is "... experts of a tensor under one name" "$(gguf-bench -m experts.gguf --prompt 8 --generate 0 --repeat 1 \
+		--profile --json | jq -r '.prompt.profile[].name | select(test("_exps"))' | sort)" \
+		"ffn_down_exps
+ffn_up_exps ffn_gate_exps"
+else skip "... experts of a tensor under one name" "no reference checkpoint"; fi
 gguf-bench -m a.gguf --prompt 8 --generate 2 --repeat 1 >text
 ok "text has a line for each test" sh -c \
 	'grep -q "^prompt  *8 " text && grep -q "^generate  *2 .* GB/s .*% of [0-9.]*$" text &&
