@@ -360,6 +360,15 @@ static struct ggu_memory header(const struct ggu_writer *w)
 	return h;
 }
 
+static void write_zeros(struct out *out, uint64_t n)
+{
+	static const unsigned char zeros[1 << 16];
+	for (size_t some; n; n -= some) {
+		some = n < sizeof zeros ? (size_t)n : sizeof zeros;
+		out_write(out, zeros, some);
+	}
+}
+
 /* fd: m's only file, whose data section is copied as it is, or -1. */
 static void write_new(const struct model *m, int fd, struct out *out)
 {
@@ -370,11 +379,10 @@ static void write_new(const struct model *m, int fd, struct out *out)
 	if (!as_it_is || !copy_has_holes(fd, from, n)) out_reserve(out, bytes);
 	progress_begin("copying", bytes, "B");
 	if (as_it_is) {
-		static const unsigned char zeros[1 << 20];      /* the greatest alignment */
 		struct ggu_memory h = header(w);
 		out_write(out, h.p, h.n);
 		copy_range(m->name, fd, from, out, h.n, n, h.n);
-		out_write(out, zeros, (size_t)(bytes - h.n - n));
+		write_zeros(out, bytes - h.n - n);      /* padding; a tensor without elements may be far behind it */
 		free(h.p);
 	} else write_tensors(m, w, out);
 	progress_end();

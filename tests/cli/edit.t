@@ -349,4 +349,16 @@ if [ "$(du -k holes.gguf | cut -f 1)" -lt 4000 ]; then
 	gguf-edit --set general.name=str:short -o want.gguf whole.gguf
 	same "... through a pipe they are zeros" piped.gguf want.gguf
 else skip "a sparse file" "no holes here"; fi
+# a tensor of no elements, megabytes behind the data of all others
+"$BUILD/tests/malformed/tool_ggtxt" >far.gguf <<-'END'
+	header 2 1
+	key "general.architecture" str str "llama"
+	tensor "near" f32 0 4
+	tensor "far" f32 4194304 0
+	pad 32
+	zeros 4194304
+END
+gguf-edit --set general.name=str:new -o new.gguf far.gguf
+gguf-edit --set general.name=str:new <far.gguf >piped.gguf
+same "an empty tensor far behind the data: the file is what a pipe gives" new.gguf piped.gguf
 done_testing
