@@ -59,6 +59,9 @@ static enum ggu_status room(struct ggu_shard *s, struct ggu_error *err)
 
 	if (!s->seekable)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "a pipe cannot be held in memory");
+	if (s->size == UINT64_MAX)
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
+			"a source of unknown size cannot be held in memory");
 	if (n <= SIZE_MAX)
 		p = mmap(NULL, (size_t)n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)

@@ -54,8 +54,8 @@ void ggu_pool_phases(struct ggu_pool *p, const struct ggu_phase *phase, size_t n
 
 /* Prepares the memory that ggu_map returns, before its first call. COPY: tensors are read into memory of their own, in
  * large pages if the system has them, instead of being mapped; this also works for big-endian files and the caller's
- * sources. LOCK: they stay in memory; GGU_ERR_IO if the system does not allow that much. If the workers of the pool are
- * on several nodes, each gets its stretch of every tensor on its own node. pool may be NULL. */
+ * sources, if their size is known. LOCK: they stay in memory; GGU_ERR_IO if the system does not allow that much. If the
+ * workers of the pool are on several nodes, each gets its stretch of every tensor on its own node. pool may be NULL. */
 enum { GGU_HOLD_COPY = 1, GGU_HOLD_LOCK = 2 };
 enum ggu_status ggu_hold(struct ggu_file *f, unsigned flags, struct ggu_pool *pool, struct ggu_error *err);
 

@@ -102,6 +102,13 @@ static enum ggu_status pread_file(void *ctx, uint64_t at, void *to, size_t n, si
 	memcpy(to, file.p + at, *got);
 	return GGU_OK;
 }
+/* The same file behind others' bytes */
+enum { BEHIND = 100 };
+static enum ggu_status pread_behind(void *ctx, uint64_t at, void *to, size_t n, size_t *got, struct ggu_error *err)
+{
+	*got = 0;
+	return at - BEHIND < file.n ? pread_file(ctx, at - BEHIND, to, n, got, err) : GGU_OK;
+}
 static void holds_memory_and_sources(void **state)
 {
 	const struct ggu_source source = { pread_file, NULL, file.n };
@@ -120,6 +127,19 @@ static void holds_memory_and_sources(void **state)
 	assert_int_equal(ggu_map(f, ggu_file_tensor(f, 0), &p, &err), GGU_ERR_UNSUPPORTED);
 	assert_int_equal(ggu_hold(f, GGU_HOLD_COPY, NULL, &err), GGU_OK);
 	assert_held(f);
+	ggu_close(f);
+}
+
+/* UINT64_MAX and the base add up to a small number. */
+static void refuses_a_source_of_unknown_size(void **state)
+{
+	const struct ggu_source source = { pread_behind, NULL, UINT64_MAX };
+	const struct ggu_open_options options = { .base = BEHIND };
+	struct ggu_error err;
+	struct ggu_file *f;
+	(void)state;
+	assert_int_equal(ggu_open_source(&f, &source, &options, &err), GGU_OK);
+	assert_int_equal(ggu_hold(f, GGU_HOLD_COPY, NULL, &err), GGU_ERR_UNSUPPORTED);
 	ggu_close(f);
 }
 
@@ -181,8 +201,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(holds_what_the_file_has), cmocka_unit_test(holds_memory_and_sources),
-		cmocka_unit_test(comes_before_the_map), cmocka_unit_test(locks),
-			cmocka_unit_test(locks_or_says_that_it_may_not),
+		cmocka_unit_test(refuses_a_source_of_unknown_size), cmocka_unit_test(comes_before_the_map),
+		cmocka_unit_test(locks), cmocka_unit_test(locks_or_says_that_it_may_not),
 		cmocka_unit_test(tells_which_tensor_is_cut),
 	};
 	return cmocka_run_group_tests(tests, make, drop);
