@@ -137,10 +137,11 @@ static void check_sources(const struct run *r)
 		return;
 	}
 }
-static void check_shards(const struct run *r, const char *in, uint32_t n_shards)
+static void check_shards(const struct run *r, uint32_t n_shards)
 {
 	void (*const tell)(const char *fmt, ...) = o.dry_run ? msg_warn : msg_die;
-	if (r->n < n_shards) tell("%s: has %zu tensors, too few for %u shards", in, r->n, n_shards);
+	if (r->n < n_shards)
+		tell("%s: has %zu tensor%s, too few for %u shards", r->re.name, r->n, r->n == 1 ? "" : "s", n_shards);
 }
 /* RECIPE IN, IN RECIPE, RECIPE, or IN with --plan */
 static const struct recipe *operands(int n, char **v, const char **in)
@@ -396,7 +397,7 @@ int main(int argc, char **argv)
 	refuse_inputs(table, r.in, in);
 	ftype = choose(&r, recipe, im != NULL || o.calibrate);
 	check_sources(&r);
-	check_shards(&r, in, n_shards);
+	check_shards(&r, n_shards);
 	remake_run_fallbacks(&r.re, msg_verbose || o.dry_run);
 	meta = remake_run_meta(&r.re, ggu_file_meta(r.in), ftype);
 	if (o.calibrate) remake_run_told(meta, o.calibrate);

@@ -232,7 +232,7 @@ static void print_text(const struct imatrix *im, const char *path, const struct 
 {
 	char *shown = text_mask(path, strlen(path));
 	int wide = 6;
-	printf("%s: %zu tensors, %llu chunk%s", shown, n, (unsigned long long)imatrix_chunks(im),
+	printf("%s: %zu tensor%s, %llu chunk%s", shown, n, n == 1 ? "" : "s", (unsigned long long)imatrix_chunks(im),
 		imatrix_chunks(im) == 1 ? "" : "s");
 	if (imatrix_chunk_tokens(im))           /* which the old form does not have */
 		printf(" of %llu tokens", (unsigned long long)imatrix_chunk_tokens(im));

@@ -117,6 +117,9 @@ is "quantized input, refused in a dry run too" "$($q -n Q5_K_M a.gguf 2>&1 >/dev
 is "... unless it is allowed" "$($q -n --allow-requantize Q5_K_M a.gguf 2>&1 >/dev/null)" ""
 is "more shards than tensors, in a dry run too" "$($q -n --shards 1000 Q5_K_M m.gguf 2>&1 >/dev/null)" \
 	"gguf-quantize: m.gguf: has $(types m.gguf | grep -c .) tensors, too few for 1000 shards"
+"$BUILD/tests/cli/tool_mkgguf" general.architecture=llama a.weight:f32:256x2 >one.gguf
+is "... of a model in a pipe" "$(cat one.gguf | $q --shards 2 -o never Q8_0 2>&1)" \
+	"gguf-quantize: (stdin): has 1 tensor, too few for 2 shards"
 ok "quantized input that stays as it is" $q -o b.gguf Q4_K_M a.gguf
 "$BUILD/tests/cli/tool_mkgguf" blk.0.ffn_up_exps.weight:mxfp4:256x2x2 blk.0.attn_q.weight:f32:256x2 >blocks.gguf
 is "MXFP4 stays where the recipe's type is no smaller" "$($q --json -n Q4_K_S blocks.gguf |
