@@ -184,7 +184,8 @@ static int verdict(const struct result *r, const struct opt_list *fail_above, bo
 		double bound;
 		size_t m = read_rule(fail_above->v[i], has_base, &bound);
 		if (r[m].value <= bound) continue;
-		msg_warn("%s is %.8g, above %.8g", names[m], unsigned_nan(r[m].value), bound);
+		msg_warn("%s is %.8g, %s %.8g", names[m], unsigned_nan(r[m].value),
+			isnan(r[m].value) ? "not at most" : "above", bound);
 		status = EXIT_NO;
 	}
 	return status;

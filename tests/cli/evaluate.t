@@ -157,6 +157,10 @@ same "small windows side by side, and one by one" other json
 ok "--fail-above: below" gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=1e9 text
 not_ok "--fail-above: above" 1 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above ppl=1e9 --fail-above ppl=1.5 text
 not_ok "--fail-above: of the base" 1 gguf-perplexity -q -m q.gguf --base m.gguf --chunks 1 --fail-above kld=0 text
+is "--fail-above: not a number" "$(echo '{"n_ctx": 4, "scores": {"of": "x", "from": 0, "windows": 1, "nll": ["NaN"]}}' |
+	gguf-perplexity --merge --fail-above ppl=5 - 2>&1; echo $?)" "gguf-perplexity: ppl is nan, not at most 5
+ppl nan +- nan
+1"
 not_ok "--fail-above: no such result" 2 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above kld=0 text
 is "... says why" "$(gguf-perplexity -q -m m.gguf --fail-above kld=0 nowhere 2>&1)" \
 	"gguf-perplexity: --fail-above kld=0: a measurement without --base gives no such result"
