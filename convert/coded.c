@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "../libgguf/text.h"
 #include "../libgguf/try.h"
 #include "../model/util/file.h"
@@ -68,7 +67,7 @@ static bool is_said(const struct scheme *s, const json_t *q)
 	const char *method = json_string_value(json_object_get(q, "quant_method")),
 		*format = s->key ? json_string_value(json_object_get(q, s->key)) : NULL;
 	if (!method || strcmp(method, s->method)) return false;
-	return !s->key || (format ? !strcasecmp(format, s->format) : s->absent);
+	return !s->key || (format ? text_same(format, s->format) : s->absent);
 }
 bool coded_is(const struct config *c)
 {

@@ -189,13 +189,16 @@ static const char *card_text(const struct yaml_node *card, const char *const *ke
 static enum ggu_status set_list(struct ggu_meta *m, const char *key, const struct yaml_node *card,
 	const char *const *keys)
 {
-	struct ggu_str v[1024];
+	struct ggu_str v[MAX_STRINGS];
 	size_t n = 0;
 	for (; *keys; keys++) {
 		const struct yaml_node *s = yaml_get(card, *keys);
-		if (text_node(s)) { if (n < 1024) v[n++] = (struct ggu_str){ s->text, s->n }; continue; }
+		if (text_node(s)) {
+			if (n < MAX_STRINGS) v[n++] = (struct ggu_str){ s->text, s->n };
+			continue;
+		}
 		if (!s || s->kind != YAML_SEQUENCE) continue;
-		for (size_t k = 0; k < s->count && n < 1024; k++)
+		for (size_t k = 0; k < s->count && n < MAX_STRINGS; k++)
 			if (text_node(s->items[k])) v[n++] = (struct ggu_str){ s->items[k]->text, s->items[k]->n };
 	}
 	return n ? ggu_meta_set_strs(m, key, v, n) : GGU_OK;

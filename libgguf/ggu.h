@@ -322,8 +322,7 @@ enum ggu_status ggu_writer_add(struct ggu_writer *w, const char *name, uint32_t 
 /* The same with an offset in the data section, a multiple of the alignment; gaps are filled with zeros. Tensors may not
  * overlap: ggu_writer_begin and ggu_writer_header fail if they do. */
 enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne,
-	uint32_t type,
-	uint64_t offset, struct ggu_error *err);
+	uint32_t type, uint64_t offset, struct ggu_error *err);
 /* After the last add: size of the header with the padding after it, and of the whole file. */
 uint64_t ggu_writer_header_bytes(const struct ggu_writer *w);
 uint64_t ggu_writer_file_bytes(const struct ggu_writer *w);
