@@ -488,10 +488,10 @@ int main(int argc, char **argv)
 	const char *name;
 	argc = opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-edit", "change the metadata of a GGUF file and the names of its tensors",
-		"-I [-n] [--set KEY=TYPE:VALUE] [--set-file KEY=TYPE:FILE] [--delete KEY] [--rename OLD=NEW] "
-		"[--rename-tensor OLD=NEW] [--reserve SIZE] FILE\n"
-		"[-n] [--set KEY=TYPE:VALUE] [--set-file KEY=TYPE:FILE] [--delete KEY] [--rename OLD=NEW] "
-		"[--rename-tensor OLD=NEW] [--reserve SIZE] [-o FILE] [FILE]", 0, 1 });
+		"-I [-n] [--set KEY=TYPE:VALUE]... [--set-file KEY=TYPE:FILE]... [--delete KEY]... "
+		"[--rename OLD=NEW]... [--rename-tensor OLD=NEW]... [--reserve SIZE] FILE\n"
+		"[-n] [--set KEY=TYPE:VALUE]... [--set-file KEY=TYPE:FILE]... [--delete KEY]... "
+		"[--rename OLD=NEW]... [--rename-tensor OLD=NEW]... [--reserve SIZE] [-o FILE] [FILE]", 0, 1 });
 	name = argc ? argv[0] : "-";
 	if (o.in_place && o.output) msg_die("-I and -o cannot be combined");
 	if (o.in_place && !strcmp(name, "-")) msg_die("-I needs a file: standard input cannot be changed");
