@@ -305,6 +305,9 @@ static enum ggu_status vocab_facts(struct config *c, struct vocab_hints *h, stru
 {
 	struct expr_value v;
 	enum ggu_status s = vocab_fact(c, "pre", 1u << EXPR_STR, &v, err);
+	if (!s && v.kind && !vocab_pre_is_known(v.u.s.p))
+		s = config_fail(c, yaml_get(yaml_get(c->arch->convert, "vocab"), "pre"), err,
+			"pre: no pre-tokenizer is called '%.60s'", v.u.s.p);
 	if (!s && v.kind) h->pre = v.u.s.p;
 	if (!s) s = vocab_fact(c, "add_space_prefix", 1u << EXPR_BOOL, &v, err);
 	if (!s && v.kind) h->add_space_prefix = v.u.b ? 1 : -1;

@@ -43,7 +43,7 @@ static enum ggu_status fail(const struct yaml_node *at, const char *key, struct 
 static enum ggu_status check(struct entry *e, struct ggu_error *err)
 {
 	const struct yaml_node *root = yaml_doc_root(e->doc), *schema = yaml_get(root, "schema"),
-		*name = yaml_get(root, "arch");
+		*name = yaml_get(root, "arch"), *fallback = yaml_get(root, "fallback");
 	const struct yaml_node *classes = yaml_get(root, "classes"), *like = yaml_get(root, "like"), *stray;
 	char version[12];
 	if (root->kind != YAML_MAPPING) return fail(root, "", err, "expected a mapping");
@@ -56,12 +56,14 @@ static enum ggu_status check(struct entry *e, struct ggu_error *err)
 	if (stray) return fail(stray, stray->text, err, "unknown key");
 	if (!name_ok(name)) return fail(name ? name : root, "arch", err, "expected a name of a-z, 0-9, _ and -");
 	if (like && like->kind != YAML_SCALAR) return fail(like, "like", err, "expected the name of a description");
+	if (!yaml_null(fallback) && !yaml_is(fallback, "true") && !yaml_is(fallback, "false"))
+		return fail(fallback, "fallback", err, "expected true or false");
 	if (!yaml_null(classes) && classes->kind != YAML_MAPPING)
 		return fail(classes, "classes", err, "expected a mapping of Hugging Face classes");
 	e->root = root;
 	e->arch.name = name->text;
 	e->arch.file = e->file;
-	e->arch.fallback = yaml_is(yaml_get(root, "fallback"), "true");
+	e->arch.fallback = yaml_is(fallback, "true");
 	e->arch.classes = yaml_null(classes) ? NULL : classes;
 	return GGU_OK;
 }

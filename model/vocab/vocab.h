@@ -20,7 +20,7 @@ struct vocab;
 struct vocab_hints {
 	/* rows of the embedding; those that the tokenizer has no token for get "[PAD<id>]". -1: unknown */
 	int64_t n_vocab;
-	const char *pre;                        /* tokenizer.ggml.pre, if several names are possible */
+	const char *pre;                        /* tokenizer.ggml.pre, if several names are possible; a known one */
 	int add_space_prefix, add_bos;          /* 1: yes, -1: no */
 	bool config_prefix;                     /* add_prefix_space of tokenizer_config.json is add_space_prefix */
 	/* special tokens that the files leave open: by text, which need not be there, or by id */
@@ -32,6 +32,7 @@ struct vocab_hints {
  * tokenizer of another kind. err names the file. The caller frees *v. */
 enum ggu_status vocab_from_dir(struct vocab **v, const char *dir, const struct vocab_hints *h, struct ggu_error *err);
 extern const char *const vocab_file_names[];    /* of those files; NULL ends them */
+bool vocab_pre_is_known(const char *pre);       /* is it a tokenizer.ggml.pre that llama.cpp has? */
 /* Copies what it needs from m. Ids out of range are ignored; arrays of the wrong kind or length are refused. */
 enum ggu_status vocab_from_meta(struct vocab **v, const struct ggu_meta *m, struct ggu_error *err);
 /* Appends every tokenizer.* key that llama.cpp's converter writes, and gguf-utils.tokenizer. */

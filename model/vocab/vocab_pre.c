@@ -165,13 +165,15 @@ enum { N_SHAPES = sizeof shapes/sizeof *shapes };
 
 /* ---- by hash ---- */
 
-static enum ggu_status by_hash(const struct vocab *v, const char **name, struct ggu_error *err)
-{
-	static const struct { const char *hash, *name; } known[] = {
+static const struct { const char *hash, *name; } known[] = {
 #define PRE_HASH(hash, name) { hash, name },
 #include "pre_hashes.def"
 #undef PRE_HASH
-	};
+};
+enum { N_KNOWN = sizeof known/sizeof *known };
+
+static enum ggu_status by_hash(const struct vocab *v, const char **name, struct ggu_error *err)
+{
 	struct tokenizer *t;
 	int32_t *ids = NULL;
 	size_t n = 0;
@@ -191,7 +193,7 @@ static enum ggu_status by_hash(const struct vocab *v, const char **name, struct 
 	sha256_update(&sha, 1, (const uint8_t *)"]");
 	sha256_digest(&sha, sizeof digest, digest);
 	for (size_t i = 0; i < sizeof digest; i++) snprintf(hex + 2*i, 3, "%02x", digest[i]);
-	for (size_t i = 0; i < sizeof known/sizeof *known; i++) if (!strcmp(known[i].hash, hex)) *name = known[i].name;
+	for (size_t i = 0; i < N_KNOWN; i++) if (!strcmp(known[i].hash, hex)) *name = known[i].name;
 	free(ids);
 	return s;
 }
@@ -305,6 +307,13 @@ enum ggu_status vocab_guess_pre(struct vocab *v, const struct vocab_files *f, st
 	/* of the classes that need no tokenizer.json, Qwen2's alone has patterns of its own */
 	take_shape(v, shape_named(class && text_starts(class, "Qwen2Tokenizer") ? "qwen2" : "gpt-2"));
 	return GGU_OK;
+}
+
+bool vocab_pre_is_known(const char *pre)
+{
+	size_t i = 0;
+	while (i < N_KNOWN && strcmp(known[i].name, pre) != 0) i++;
+	return i < N_KNOWN || shape_named(pre);
 }
 
 bool vocab_pre_adds_bos(const char *pre)

@@ -54,6 +54,16 @@ for row in 'rope_thta/^  rope_theta: 10000.0/  rope_thta: 10000.0' \
 	place=$(awk -v w="$word:" 'p = index($0, w) { print "line " NR ", column " p; exit }' a.yaml)
 	says "a name or default that nothing reads" 2 "a.yaml: $place: $word: no expression reads it" --arch-file a.yaml
 done
+sed 's/^fallback: true/fallback: yes/' "$SRC/model/arch/llama.yaml" >a.yaml
+says "a fallback that is neither" 2 "a.yaml: fallback: line 5, column 11: expected true or false" --arch-file a.yaml
+for pre in gpt-2 afmoe; do
+	printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' \
+		"convert: {vocab: {pre: \"'$pre'\"}}" >a.yaml
+	says "a pre-tokenizer that llama.cpp has" 0 "" --arch-file a.yaml
+done
+sed 's/afmoe/afmo/' a.yaml >b.yaml
+says "a pre-tokenizer that it does not have" 2 "b.yaml: line 5, column 24: pre: no pre-tokenizer is called 'afmo'" \
+	--arch-file b.yaml
 sed 's/^like: common/like: nobody/' "$SRC/model/arch/llama.yaml" >a.yaml
 says "like an unknown one" 2 "nobody: line 4, column 7: no such description" --arch-file a.yaml
 printf 'schema: 1\narch: round\nlike: round\nclasses: {A: {}}\n' >a.yaml
