@@ -11,10 +11,10 @@
  *   graph: {...}        what the evaluator does: read by model/eval/graph.c
  *
  * like: what a description does not give is taken from the one below. Mappings merge by key, at any depth, the lower
- * one's keys first; a list or a scalar replaces what is below; null removes the key. Only `classes` and `fallback` are
- * not taken over, since a class belongs to one description; a description without classes is not an architecture, but
- * is there for others to be like. So whatever many descriptions vary is a mapping; shorthands under `names` can be
- * replaced one by one.
+ * one's keys first; a list or a scalar replaces what is below; null removes the key, which must be there. Only
+ * `classes` and `fallback` are not taken over, since a class belongs to one description; a description without classes
+ * is not an architecture, but is there for others to be like. So whatever many descriptions vary is a mapping;
+ * shorthands under `names` can be replaced one by one.
  *
  * make embeds the files' text. arch_set_add_file adds one at run time, which replaces a built-in one of the same name
  * and takes over the classes that it lists. It may be like the one of its own name. CONTRIBUTING.md has an example. */

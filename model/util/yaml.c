@@ -225,11 +225,18 @@ static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, co
 		if (over) s = lay_value(d, below->items[i], over, items + n, err);
 		n++;
 	}
-	for (size_t i = 0; i < above->count && !s; i++)
-		if (!yaml_get(below, above->keys[i]->text) && !yaml_null(above->items[i])) {
-			keys[n] = above->keys[i];
-			items[n++] = above->items[i];
+	for (size_t i = 0; i < above->count && !s; i++) {
+		const struct yaml_node *key = above->keys[i];
+		if (yaml_get(below, key->text)) continue;
+		if (yaml_null(above->items[i])) {
+			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "",
+				"line %u, column %u: %.60s: there is no such key that null could remove", key->line,
+				key->column, key->text);
+			ggu_error_file(err, key->file);
 		}
+		keys[n] = key;
+		items[n++] = above->items[i];
+	}
 	m->node = *above;
 	m->node.count = n;
 	m->node.items = items;
@@ -304,11 +311,12 @@ const struct yaml_node *yaml_stray(const struct yaml_node *map, const char *keys
 }
 
 static bool is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
+/* What follows a dot is a key of something else. */
 static bool has_word(const char *text, const char *word)
 {
 	size_t n = strlen(word);
 	for (const char *p = text; (p = strstr(p, word)); p++)
-		if ((p == text || !is_letter(p[-1])) && !is_letter(p[n])) return true;
+		if ((p == text || !(is_letter(p[-1]) || p[-1] == '.')) && !is_letter(p[n])) return true;
 	return false;
 }
 /* left: nodes that may still be looked at, since aliases can repeat one without end */

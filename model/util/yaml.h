@@ -5,8 +5,8 @@
  * followed without copying; depth is limited to 64 and nodes to a million.
  *
  * One document can be laid over another (yaml_doc_over): mappings merge by key, the lower one's keys first; a list or a
- * scalar replaces what is below; a null removes the key. Each node keeps the place where it was written. Names avoid
- * those that libyaml exports (yaml_free is one). */
+ * scalar replaces what is below; a null removes the key, which must be there. Each node keeps the place where it was
+ * written. Names avoid those that libyaml exports (yaml_free is one). */
 #ifndef MODEL_UTIL_YAML_H
 #define MODEL_UTIL_YAML_H
 #include "../../libgguf/ggu.h"
@@ -38,7 +38,8 @@ bool yaml_is(const struct yaml_node *s, const char *text);      /* scalar with t
 bool yaml_null(const struct yaml_node *s);                      /* NULL, plain ~ or null or empty */
 /* The first key of map that is not in `keys`, words separated by blanks; NULL: there is none. */
 const struct yaml_node *yaml_stray(const struct yaml_node *map, const char *keys);
-/* Is `word` a word of a scalar below `at`? Keys do not count. Beyond 65536 nodes, true without looking. */
+/* Is `word` a word of a scalar below `at`? Keys do not count, nor does what follows a dot. Beyond 65536 nodes, true
+ * without looking. */
 bool yaml_mentions(const struct yaml_node *at, const char *word);
 
 #endif

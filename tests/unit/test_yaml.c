@@ -61,7 +61,7 @@ static void lays_one_over_another(void **state)
 	static const char below[] = "a: 1\nm: &m {x: 1, y: {z: [1, 2]}, gone: 3}\nlist: [1, 2]\ntwin: *m\n"
 		"flat: {k: v}\n";
 	static const char above[] = "new: {n: null}\nm: {y: {w: 4}, x: 2, gone: null}\nlist: [3]\n"
-		"twin: {x: {deep: 1}}\nflat: 5\nabsent: null\n";
+		"twin: {x: {deep: 1}}\nflat: 5\n";
 	struct yaml_doc *b, *a, *d;
 	const struct yaml_node *r, *m;
 	(void)state;
@@ -83,8 +83,22 @@ static void lays_one_over_another(void **state)
 	assert_true(yaml_is(yaml_get(yaml_get(r, "twin"), "gone"), "3"));
 	assert_int_equal(yaml_get(yaml_get(r, "twin"), "x")->kind, YAML_MAPPING);
 	assert_true(yaml_is(yaml_get(r, "flat"), "5"));
-	assert_null(yaml_get(r, "absent"));
 	yaml_doc_free(d);
+	yaml_doc_free(a);
+	yaml_doc_free(b);
+}
+
+static void refuses_a_null_that_removes_nothing(void **state)
+{
+	static const char below[] = "a: 1\nm: {x: 1}\n", above[] = "a: null\nm: {x: null,\n  y: ~}\n";
+	struct yaml_doc *b, *a, *d;
+	struct ggu_error err;
+	(void)state;
+	assert_int_equal(yaml_doc_parse(&b, "below", below, strlen(below), NULL), GGU_OK);
+	assert_int_equal(yaml_doc_parse(&a, "above", above, strlen(above), NULL), GGU_OK);
+	assert_int_equal(yaml_doc_over(&d, yaml_doc_root(b), yaml_doc_root(a), &err), GGU_ERR_FORMAT);
+	assert_string_equal(err.file, "above");
+	assert_string_equal(err.what, "line 3, column 3: y: there is no such key that null could remove");
 	yaml_doc_free(a);
 	yaml_doc_free(b);
 }
@@ -195,7 +209,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_a_tree), cmocka_unit_test(refuses_with_a_line),
-		cmocka_unit_test(lays_one_over_another), cmocka_unit_test(bounds_what_aliases_repeat),
+		cmocka_unit_test(lays_one_over_another),
+		cmocka_unit_test(refuses_a_null_that_removes_nothing), cmocka_unit_test(bounds_what_aliases_repeat),
 		cmocka_unit_test(knows_the_built_in_architectures), cmocka_unit_test(a_file_replaces_a_built_in_one),
 		cmocka_unit_test(an_added_base_changes_no_built_in_description),
 	};
