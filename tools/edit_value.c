@@ -38,7 +38,7 @@ static struct spec parse_type(const char *key, const char *type, size_t n)
 			s.base = t;
 	if (text_is(type, base, "string")) s.base = GGU_STRING;
 	if (s.base == GGU_KV_TYPE_COUNT)
-		msg_die("%s: '%.*s' is not a type: u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 bool str, "
+		msg_usage("%s: '%.*s' is not a type: u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 bool str, "
 			"with [] after it for arrays", key, n < 40 ? (int)n : 40, type);
 	return s;
 }

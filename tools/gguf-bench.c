@@ -396,9 +396,9 @@ int main(int argc, char **argv)
 		"[--cache-type-k T] [--cache-type-v T] [--repeat N] "
 		"[--profile] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [--json] [-o FILE] "
 		"[-j N]\n--synthetic SIZE,TYPE [-j N] --save FILE", 0, 0 });
-	if (!o.model && !o.synthetic) msg_die("no model given: use -m MODEL or --synthetic SIZE,TYPE");
-	if (o.model && o.synthetic) msg_die("-m and --synthetic cannot be combined");
-	if (o.save && !o.synthetic) msg_die("--save needs --synthetic");
+	if (!o.model && !o.synthetic) msg_usage("no model given: use -m MODEL or --synthetic SIZE,TYPE");
+	if (o.model && o.synthetic) msg_usage("-m and --synthetic cannot be combined");
+	if (o.save && !o.synthetic) msg_usage("--save needs --synthetic");
 	if (o.save) opt_refuse("--save, which measures nothing", "prompt generate depth cache-type-k cache-type-v "
 		"repeat profile pin mlock no-mmap arch-file json output");
 	cpu_name(cpu, sizeof cpu);

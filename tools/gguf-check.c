@@ -25,7 +25,7 @@ static struct {
 static int set_profile(void *to, const char *arg)
 {
 	if (strcmp(arg, "spec") != 0 && strcmp(arg, "llama.cpp") != 0)
-		msg_die("--profile expects spec or llama.cpp, not '%s'", arg);
+		msg_usage("--profile expects spec or llama.cpp, not '%s'", arg);
 	*(enum check_profile *)to = !strcmp(arg, "spec") ? CHECK_SPEC : CHECK_LLAMA_CPP;
 	return 0;
 }

@@ -152,9 +152,9 @@ static const struct recipe *recipe_of(const char *type)
 		if (text_same(own[i], type)) { o.type = own[i]; return NULL; }
 	r = recipe_find(type);
 	for (size_t i = 0; recipe_at(i); i++) near_try(&near, recipe_name(recipe_at(i)));
-	if (!r && near.best) msg_die("--type: %s is not a recipe%s", type, near_hint(&near, "", hint));
+	if (!r && near.best) msg_usage("--type: %s is not a recipe%s", type, near_hint(&near, "", hint));
 	if (!r || recipe_type(r) == RECIPE_KEEP)
-		msg_die("--type expects auto, f32, f16, bf16, q8_0 or a recipe, not '%s'; "
+		msg_usage("--type expects auto, f32, f16, bf16, q8_0 or a recipe, not '%s'; "
 			"gguf-quantize lists those", type);
 	return r;
 }
@@ -201,13 +201,13 @@ int main(int argc, char **argv)
 		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-nv] [--arch-file YAML] [-j N] "
 		"[-o FILE] DIR", 1, 1 });
 	if (o.vocab_only) opt_refuse("--vocab-only", "type imatrix verbose");
+	recipe = recipe_of(o.type);
+	if (o.imatrix && !recipe) msg_usage("-i: type %s does not use an importance matrix; give a recipe", o.type);
+	pipe_once((const char *[]){ o.imatrix, o.metadata }, 2, "the importance matrix and the metadata");
 	dir = argv[0] = (char *)(uintptr_t)hub_folder(argv[0]);
 	if (stat(dir, &st)) msg_die("%s: %s", dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		msg_die("%s: is not a folder: name the one that holds the checkpoint", dir);
-	recipe = recipe_of(o.type);
-	if (o.imatrix && !recipe) msg_die("-i: type %s does not use an importance matrix; give a recipe", o.type);
-	pipe_once((const char *[]){ o.imatrix, o.metadata }, 2, "the importance matrix and the metadata");
 	out = out_open(o.dry_run ? NULL : o.out, !o.dry_run);
 	refuse_inputs(out, dir);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */

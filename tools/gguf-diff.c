@@ -55,7 +55,7 @@ static void prepare_ignored(void)
 	for (size_t i = 0; i < o.ignore.n; i++) {
 		int e = regcomp(ignored + i, o.ignore.v[i], REG_EXTENDED | REG_NOSUB);
 		char why[128];
-		if (e) { regerror(e, ignored + i, why, sizeof why); msg_die("--ignore %s: %s", o.ignore.v[i], why); }
+		if (e) { regerror(e, ignored + i, why, sizeof why); msg_usage("--ignore %s: %s", o.ignore.v[i], why); }
 	}
 }
 
@@ -361,8 +361,8 @@ int main(int argc, char **argv)
 	all = !o.metadata && !o.tensors && !o.values;
 	names = argv;
 	if (o.brief && (o.json || o.unified))
-		msg_die("--brief cannot be combined with --json or --unified");
-	if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-")) msg_die("only one of A and B can be standard input");
+		msg_usage("--brief cannot be combined with --json or --unified");
+	if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-")) msg_usage("only one of A and B can be standard input");
 	for (int i = 0; i < 2; i++) pipe_input(argv[i]);
 	prepare_ignored();
 	out = out_open(o.output, false);

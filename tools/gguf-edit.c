@@ -88,8 +88,8 @@ static size_t type_bytes(const struct edit *e, const char *key, const char *type
 {
 	const char *colon = strchr(type, ':');
 	if (!colon && *e->kind == SET_FILE)
-		msg_die("%s: no type: --set-file expects KEY=TYPE:FILE, such as %s=str:%.20s", key, key, type);
-	if (!colon) msg_die("%s: no type: --set expects KEY=TYPE:VALUE, such as %s=str:%.20s", key, key, type);
+		msg_usage("%s: no type: --set-file expects KEY=TYPE:FILE, such as %s=str:%.20s", key, key, type);
+	if (!colon) msg_usage("%s: no type: --set expects KEY=TYPE:VALUE, such as %s=str:%.20s", key, key, type);
 	*value = colon + 1;
 	return (size_t)(colon - type);
 }
@@ -102,7 +102,7 @@ static const char *const names[] = { [SET] = "--set", [SET_FILE] = "--set-file",
 static char *part(const struct edit *e, const char **rest)
 {
 	const char *eq = strchr(e->arg, '=');
-	if (!eq || eq == e->arg) msg_die("%s expects %s, not '%s'", names[*e->kind], wants[*e->kind], e->arg);
+	if (!eq || eq == e->arg) msg_usage("%s expects %s, not '%s'", names[*e->kind], wants[*e->kind], e->arg);
 	*rest = eq + 1;
 	return copy_of(e->arg, (size_t)(eq - e->arg));
 }
@@ -121,7 +121,7 @@ static void read_files(const char *model)
 		type_bytes(e, key, type, &path);
 		if (!strcmp(path, "-")) {
 			if (taken)
-				msg_die("--set-file %s: standard input is already read for %s", key,
+				msg_usage("--set-file %s: standard input is already read for %s", key,
 					strcmp(model, "-") ? "another key" : "the model");
 			taken = true;
 		}
@@ -493,10 +493,10 @@ int main(int argc, char **argv)
 		"[-n] [--set KEY=TYPE:VALUE]... [--set-file KEY=TYPE:FILE]... [--delete KEY]... "
 		"[--rename OLD=NEW]... [--rename-tensor OLD=NEW]... [--reserve SIZE] [-o FILE] [FILE]", 0, 1 });
 	name = argc ? argv[0] : "-";
-	if (o.in_place && o.output) msg_die("-I and -o cannot be combined");
-	if (o.in_place && !strcmp(name, "-")) msg_die("-I needs a file: standard input cannot be changed");
+	if (o.in_place && o.output) msg_usage("-I and -o cannot be combined");
+	if (o.in_place && !strcmp(name, "-")) msg_usage("-I needs a file: standard input cannot be changed");
 	if (o.reserve > MAX_ROOM)
-		msg_die("--reserve expects at most %s: all programs read the header", msg_bytes(MAX_ROOM));
+		msg_usage("--reserve expects at most %s: all programs read the header", msg_bytes(MAX_ROOM));
 	read_files(name);
 	if (o.in_place) edit_in_place(name);
 	else edit_copy(name);

@@ -295,18 +295,18 @@ int main(int argc, char **argv)
 		"[--no-mmap] [--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
 		"--merge [--ctx N] [--dat | --partial] [-o FILE] A ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
-	if (!!o.model + o.merge + o.stats != 1) msg_die("give one of -m, --merge and --stats; see -h");
+	if (!!o.model + o.merge + o.stats != 1) msg_usage("give one of -m, --merge and --stats");
 	if (!o.model) refuse_measuring();
-	if (o.block % 256) msg_die("--block expects a multiple of 256");
-	if ((o.block || o.stride) && !o.covariance) msg_die("--block and --stride need --covariance");
+	if (o.block % 256) msg_usage("--block expects a multiple of 256");
+	if ((o.block || o.stride) && !o.covariance) msg_usage("--block and --stride need --covariance");
 	if (!o.stride) o.stride = 2;
-	if (o.merge && !argc) msg_die("no matrices given to merge");
-	if (o.json && !o.stats) msg_die("--json needs --stats");
-	if (o.dat && o.covariance) msg_die("--dat and --covariance cannot be combined: the old form has no room");
-	if (o.every && !o.checkpoint) msg_die("--every needs --checkpoint");
+	if (o.merge && !argc) msg_usage("no matrices given to merge");
+	if (o.json && !o.stats) msg_usage("--json needs --stats");
+	if (o.dat && o.covariance) msg_usage("--dat and --covariance cannot be combined: the old form has no room");
+	if (o.every && !o.checkpoint) msg_usage("--every needs --checkpoint");
 	if (!o.every) o.every = 10;
-	if (o.dat && o.partial) msg_die("--dat and --partial cannot be combined");
-	if (o.stats && argc > 1) msg_die("--stats shows one matrix: '%s' is too many", argv[1]);
+	if (o.dat && o.partial) msg_usage("--dat and --partial cannot be combined");
+	if (o.stats && argc > 1) msg_usage("--stats shows one matrix: '%s' is too many", argv[1]);
 	if (o.model && argc > 1) opt_spare(opts, argv[1]);
 	if (o.merge) merge(argv, argc);
 	else if (o.stats) stats(argc ? argv[0] : "-");

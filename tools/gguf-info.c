@@ -89,7 +89,7 @@ static void choose_order(void)
 {
 	for (size_t i = 0; i < sizeof orders/sizeof *orders; i++)
 		if (!strcmp(o.sort, orders[i].name)) order = orders[i].compare;
-	if (!order) msg_die("--sort expects name, type, bytes or offset, not '%s'", o.sort);
+	if (!order) msg_usage("--sort expects name, type, bytes or offset, not '%s'", o.sort);
 }
 
 static struct list choose(const struct ggu_file *f)
@@ -100,7 +100,7 @@ static struct list choose(const struct ggu_file *f)
 	if (bad) {
 		char why[128];
 		regerror(bad, &re, why, sizeof why);
-		msg_die("--match %s: %s", o.match, why);
+		msg_usage("--match %s: %s", o.match, why);
 	}
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(f, i);

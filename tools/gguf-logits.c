@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 		"[--arch-file YAML] [-o FILE] [-j N] [IDS]", 0, 1 });
 	const char *file = msg_name(n ? argv[0] : NULL);
 	if (o.source && !strcmp(o.source, "-") && (!n || !strcmp(argv[0], "-")))
-		msg_die("the ids of both --source and IDS cannot be standard input");
+		msg_usage("the ids of both --source and IDS cannot be standard input");
 	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin,
 		(const char *[]){ o.model, o.arch_file, n ? argv[0] : NULL, o.source }, 4, o.output);
 	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));

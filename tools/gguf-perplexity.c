@@ -253,7 +253,6 @@ static void open_outputs(struct job *j, const char *text)
 	j->results = out_open(o.output, false);
 	refuse_inputs(j, j->results, text);
 	if (!o.save) return;
-	if (!strcmp(o.save, "-")) msg_die("--save-logits needs a file: the results go to standard output");
 	j->out = out_open(o.save, true);
 	refuse_inputs(j, j->out, text);
 	if (out_is(j->out, o.output)) msg_die("%s: -o and --save-logits name the same file", o.save);
@@ -467,13 +466,16 @@ int main(int argc, char **argv)
 		"[--batch N] [--cache-type-k T] [--cache-type-v T] [--fail-above NAME=X]... [--save-logits FILE] "
 		"[--json | --partial] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [-o FILE] [-j N] [TEXT]\n"
 		"--merge [--fail-above NAME=X]... [--json | --partial] [-o FILE] A ...", 0, -1 });
-	if (!!o.model + o.merge != 1) msg_die("give one of -m and --merge; see -h");
-	if (o.json && o.partial) msg_die("--json and --partial cannot be combined");
+	if (!!o.model + o.merge != 1) msg_usage("give one of -m and --merge");
+	if (o.json && o.partial) msg_usage("--json and --partial cannot be combined");
 	if (o.merge) opt_refuse("--merge, which only combines results", "base ctx chunks from no-bos no-special batch "
 		"cache-type-k cache-type-v save-logits pin mlock no-mmap arch-file");
-	if (o.merge && !operands) msg_die("--merge needs the parts as operands");
+	if (o.merge && !operands) msg_usage("--merge needs the parts as operands");
 	if (o.merge) return merge(argv, operands);
 	if (operands > 1) opt_spare(opts, argv[1]);
-	if (o.save && o.from) msg_die("--save-logits and --from cannot be combined: saved logits begin with the text");
+	if (o.save && !strcmp(o.save, "-"))
+		msg_usage("--save-logits needs a file: the results go to standard output");
+	if (o.save && o.from)
+		msg_usage("--save-logits and --from cannot be combined: saved logits begin with the text");
 	return evaluate(operands ? argv[0] : NULL);
 }

@@ -226,7 +226,7 @@ static const struct recipe *operands(int n, char **v, const char **model)
 		r = recipe || (sized && n == 1) ? NULL : recipe_find(v[i]);
 		if (r) recipe = r;
 		else if (!*model) *model = v[i];
-		else if (recipe || sized) msg_die("two models given: %s and %s", *model, v[i]);
+		else if (recipe || sized) msg_usage("two models given: %s and %s", *model, v[i]);
 		else typeplan_no_recipe((const char *const *)v, n);
 	}
 	if (!*model) *model = "-";
@@ -238,13 +238,13 @@ static void check_options(const struct recipe *r)
 	int ways = (r != NULL) + (o.bpw > 0) + (o.size > 0);
 	if (!ways) {
 		typeplan_list_recipes();
-		msg_die("give --bpw X, --size SIZE or a recipe");
+		msg_usage("give --bpw X, --size SIZE or a recipe");
 	}
-	if (ways > 1) msg_die("a recipe, --bpw and --size cannot be combined");
+	if (ways > 1) msg_usage("a recipe, --bpw and --size cannot be combined");
 	if (r) opt_refuse("a recipe, for which no errors are measured", "kld types effort");
-	if (!r && o.given.pure) msg_die("--pure needs a recipe");
+	if (!r && o.given.pure) msg_usage("--pure needs a recipe");
 	if (o.given.leave_output) opt_refuse("--leave-output-tensor", "output-tensor-type");
-	if (o.kld && !o.imatrix) msg_die("--kld needs an importance matrix: -i FILE");
+	if (o.kld && !o.imatrix) msg_usage("--kld needs an importance matrix: -i FILE");
 }
 
 int main(int argc, char **argv)

@@ -41,7 +41,7 @@ static int parse_part(void *to, const char *text)
 	uint64_t i, n;
 	(void)to;
 	if (!decimal_whole(&at, &i) || *at++ != '/' || !decimal_whole(&at, &n) || *at || !n || n > SHARD_MAX) return 1;
-	if (i < 1 || i > n) msg_die("--part %s: parts are counted from 1, to %u here", text, (unsigned)n);
+	if (i < 1 || i > n) msg_usage("--part %s: parts are counted from 1, to %u here", text, (unsigned)n);
 	o.part.i = (uint32_t)i - 1;
 	o.part.n = (uint32_t)n;
 	return 0;
@@ -151,10 +151,10 @@ static const struct recipe *operands(int n, char **v, const char **in)
 	int files = 0;
 	for (int i = 0; i < n; i++) if (r || !(r = recipe_find(v[i]))) file[files++] = v[i];
 	if (r && o.plan)
-		msg_die("the recipe %s and --plan cannot be combined", recipe_name(r));
+		msg_usage("the recipe %s and --plan cannot be combined", recipe_name(r));
 	if (!r && !o.plan) typeplan_no_recipe(file, files);
 	if (files >= 2)
-		msg_die("two input files, %s and %s; name the output with -o", file[0], file[1]);
+		msg_usage("two input files, %s and %s; name the output with -o", file[0], file[1]);
 	*in = files ? file[0] : "-";
 	return r;
 }
@@ -320,17 +320,17 @@ static void check_options(const char *in)
 	pipe_once((const char *[]){ o.imatrix, in }, 2, "the importance matrix and the model");
 	pipe_once((const char *[]){ o.imatrix, o.plan }, 2, "the importance matrix and the plan");
 	if (o.calibrate && o.imatrix)
-		msg_die("-i and --calibrate cannot be combined");
-	if (o.calibrate && o.no_feedback) msg_die("--calibrate and --no-feedback cannot be combined");
+		msg_usage("-i and --calibrate cannot be combined");
+	if (o.calibrate && o.no_feedback) msg_usage("--calibrate and --no-feedback cannot be combined");
 	if (o.calibrate && strcmp(in, "-") == 0)
-		msg_die("with --calibrate, the model cannot be standard input: it is mapped into memory");
-	if ((o.chunks || o.ctx) && !o.calibrate) msg_die("--chunks and --ctx need --calibrate");
+		msg_usage("with --calibrate, the model cannot be standard input: it is mapped into memory");
+	if ((o.chunks || o.ctx) && !o.calibrate) msg_usage("--chunks and --ctx need --calibrate");
 	if (o.given.leave_output) opt_refuse("--leave-output-tensor", "output-tensor-type");
-	if (o.damp >= 0 && !o.calibrate && !o.imatrix) msg_die("--damp needs -i or --calibrate");
-	if (o.damp >= 0 && o.no_feedback) msg_die("--damp and --no-feedback cannot be combined");
-	if (o.shards && o.part.n) msg_die("--shards and --part cannot be combined");
+	if (o.damp >= 0 && !o.calibrate && !o.imatrix) msg_usage("--damp needs -i or --calibrate");
+	if (o.damp >= 0 && o.no_feedback) msg_usage("--damp and --no-feedback cannot be combined");
+	if (o.shards && o.part.n) msg_usage("--shards and --part cannot be combined");
 	if ((o.shards || o.part.n) && !o.dry_run && !shard_prefix(o.out))
-		msg_die("no output name given: use -o PREFIX for shards PREFIX-00001-of-0000N.gguf");
+		msg_usage("no output name given: use -o PREFIX for shards PREFIX-00001-of-0000N.gguf");
 }
 
 static struct imatrix *read_matrix(void)

@@ -155,6 +155,7 @@ int main(int argc, char **argv)
 		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] "
 		"[--cache-type-k T] [--cache-type-v T] [--ids] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] "
 		"[-o FILE] [-j N] [FILE]", 0, 1 });
+	if (o.prompt && operands) msg_usage("two prompts given: -p and FILE");
 	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file,
 		operands ? argv[0] : NULL }, 3, o.output);
 	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
@@ -166,7 +167,6 @@ int main(int argc, char **argv)
 	int32_t *ids = NULL;
 	size_t n, bytes, full;
 	const char *rest;
-	if (o.prompt && operands) msg_die("two prompts given: -p and FILE");
 	out_refuse_sources(out, o.model, model_file(m));
 	out_refuse_input(out, o.arch_file);
 	if (!o.prompt) out_refuse_input(out, operands ? argv[0] : "-");

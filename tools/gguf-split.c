@@ -212,14 +212,14 @@ static void check_options(void)
 {
 	int ways = o.max_size || o.max_tensors;
 	ways += (o.like != NULL) + o.merge;
-	if (!ways) msg_die("give --max-size SIZE, --max-tensors N, --like SHARD or --merge");
-	if (ways > 1) msg_die("--merge, --like and limits on a shard cannot be combined");
+	if (!ways) msg_usage("give --max-size SIZE, --max-tensors N, --like SHARD or --merge");
+	if (ways > 1) msg_usage("--merge, --like and limits on a shard cannot be combined");
 	if (o.merge && (o.dry_run || o.empty_first))
-		msg_die("--merge cannot be combined with --dry-run or --no-tensor-first-split");
+		msg_usage("--merge cannot be combined with --dry-run or --no-tensor-first-split");
 	if (o.like && o.empty_first)
-		msg_die("--like and --no-tensor-first-split cannot be combined");
+		msg_usage("--like and --no-tensor-first-split cannot be combined");
 	if (!o.merge && !shard_prefix(o.output))
-		msg_die("no output name given: use -o NAME for shards NAME-00001-of-0000N.gguf");
+		msg_usage("no output name given: use -o NAME for shards NAME-00001-of-0000N.gguf");
 }
 
 int main(int argc, char **argv)
@@ -235,8 +235,9 @@ int main(int argc, char **argv)
 		"[-n] [--max-size SIZE] [--max-tensors N] [--no-tensor-first-split] -o NAME [FILE]\n"
 		"[-n] --like SHARD -o NAME [FILE]\n--merge [-o FILE] [SHARD]", 0, -1 });
 	check_options();
-	if (argc > 1 && o.merge) msg_die("--merge expects one shard, which stands for the whole set; '%s' is too many, "
-		"and the output is named with -o", argv[1]);
+	if (argc > 1 && o.merge)
+		msg_usage("--merge expects one shard, which stands for the whole set; '%s' is too many, "
+			"and the output is named with -o", argv[1]);
 	if (argc > 1) opt_spare(opts, argv[1]);
 	s.name = argc ? argv[0] : "-";
 	pipe_once((const char *[]){ o.like, s.name }, 2, "the model and the pattern of --like");

@@ -167,7 +167,7 @@ int main(int argc, char **argv)
 	struct out *out = out_open(o.output, false);
 	size_t bytes;
 	char *text;
-	if (!o.model) msg_die("no vocabulary given: use -m MODEL");
+	if (!o.model) msg_usage("no vocabulary given: use -m MODEL");
 	pipe_once((const char *[]){ o.model, n ? argv[0] : "-" }, 2, "the model and the text");
 	o.model = hub_folder(o.model);
 	sandbox_enter((const char *[]){ o.model, n ? argv[0] : NULL }, 2, o.output);

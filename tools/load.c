@@ -81,8 +81,8 @@ struct model *load_model_held(const char *path, const char *arch_file, struct gg
 	struct model_options o = { arch_file, pool, .hold = hold };
 	struct ggu_error err;
 	struct model *m;
-	if (!path) msg_die("no model given: use -m MODEL");
-	if (!strcmp(path, "-")) msg_die("the model cannot be standard input: it is mapped into memory");
+	if (!path) msg_usage("no model given: use -m MODEL");
+	if (!strcmp(path, "-")) msg_usage("the model cannot be standard input: it is mapped into memory");
 	tell_of_bus_errors();
 	if (model_open(&m, path, &o, &err)) msg_die_error(path, &err);
 	return m;
@@ -105,7 +105,7 @@ static uint32_t cache_type(const char *option, const char *name, uint32_t dflt)
 {
 	const struct ggu_type_info *t = name ? ggu_type_find(name) : ggu_type_info(dflt);
 	if (!t || !attn_can_store(t->id, 32))
-		msg_die("%s expects f32, f16, bf16, i16, q8_0, q5_1 or q4_0, not '%s'", option, name);
+		msg_usage("%s expects f32, f16, bf16, i16, q8_0, q5_1 or q4_0, not '%s'", option, name);
 	return t->id;
 }
 struct state_options load_cache_types(const struct load_cache *c, uint32_t dflt)

@@ -118,6 +118,16 @@ void msg_die(const char *fmt, ...)
 	leave();
 }
 
+void msg_usage(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	msg_say_list(fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "Try '%s -h'.\n", msg_program);
+	leave();
+}
+
 void *msg_need(void *p)
 {
 	if (!p) msg_die("out of memory");

@@ -25,6 +25,8 @@ void msg_note(const char *fmt, ...) MSG_PRINTF(1, 2);           /* as warn, but 
 void msg_say(const char *fmt, ...) MSG_PRINTF(1, 2);
 void msg_say_list(const char *fmt, va_list ap) MSG_PRINTF(1, 0);        /* the same, of an argument list */
 _Noreturn void msg_die(const char *fmt, ...) MSG_PRINTF(1, 2);  /* warn, drop unfinished output, exit 2; with -q too */
+/* the same, pointing to -h: for mistakes that the command line has whatever the files contain */
+_Noreturn void msg_usage(const char *fmt, ...) MSG_PRINTF(1, 2);
 /* Returns p, the result of malloc or the like; if it is NULL, says "out of memory" and exits 2. */
 void *msg_need(void *p);
 /* The name of an input in messages: "(stdin)" for "-" and NULL. */

@@ -37,16 +37,6 @@ static const struct opt common[] = {
 
 static const struct opt *given[MOST_GIVEN];     /* the options given, each once */
 
-static _Noreturn MSG_PRINTF(1, 2) void usage(const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	msg_say_list(fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "Try '%s -h'.\n", msg_program);
-	exit(EXIT_TROUBLE);
-}
-
 const struct opt *opt_at(const struct opt *opts, size_t i)
 {
 	for (; opts->kind != OPT_K_END; opts++) {
@@ -69,7 +59,7 @@ static const struct opt *find_long(const struct opt *opts, const char *name, siz
 		if (!found) found = o;
 		else other = o;
 	}
-	if (other) usage("option '%s' is ambiguous: --%s, --%s", name - 2, found->name, other->name);
+	if (other) msg_usage("option '%s' is ambiguous: --%s, --%s", name - 2, found->name, other->name);
 	return n ? found : NULL;
 }
 
@@ -90,8 +80,8 @@ static void set_number(const struct opt *o, const char *shown, const char *arg)
 	if (whole) d = (double)u;
 	if (!ok || *end || !(d >= o->min && d <= o->max)) {
 		snprintf(most, sizeof most, o->max < 0x1p64 ? "%.15g" : "18446744073709551615", o->max);
-		usage("%s expects %s from %.15g to %s, not '%s'", shown, whole ? "a whole number" : "a number", o->min,
-			most, arg);
+		msg_usage("%s expects %s from %.15g to %s, not '%s'", shown, whole ? "a whole number" : "a number",
+			o->min, most, arg);
 	}
 	if (o->kind == OPT_K_INT) *(int *)o->to = (int)d;
 	else if (o->kind == OPT_K_U64) *(uint64_t *)o->to = u;
@@ -111,7 +101,7 @@ static void set_size(const struct opt *o, const char *shown, const char *arg)
 		end += 1 + (end[1] == 'i');
 	}
 	if (!ok || *end || !(d >= 1 && d < 0x1p63))
-		usage("%s expects a size such as 500M or 4Gi, not '%s'", shown, arg);
+		msg_usage("%s expects a size such as 500M or 4Gi, not '%s'", shown, arg);
 	*(uint64_t *)o->to = (uint64_t)d;
 }
 
@@ -124,7 +114,7 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 	switch (o->kind) {
 	case OPT_K_FLAG: *(bool *)o->to = true; break;
 	case OPT_K_FILE:
-		if (!*arg) usage("%s expects %s, not ''", shown, o->arg);
+		if (!*arg) msg_usage("%s expects %s, not ''", shown, o->arg);
 		*(const char **)o->to = arg;
 		break;
 	case OPT_K_STR: *(const char **)o->to = arg; break;
@@ -136,7 +126,7 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 		break;
 	case OPT_K_CALL:
 		if (!o->call(o->to, arg)) break;
-		usage("%s expects %s, not '%s'", shown, o->arg, arg);
+		msg_usage("%s expects %s, not '%s'", shown, o->arg, arg);
 	default: set_number(o, shown, arg);
 	}
 }
@@ -276,7 +266,7 @@ static _Noreturn void unknown(const char *shown, const char *arg, const struct o
 	if (!habit_hint(arg, opts, p, hint) && strncmp(arg, "--", 2) && strcmp(arg, shown))
 		snprintf(in, sizeof in, " in '%s'", arg);
 	if (!*hint && !strncmp(arg, "--", 2)) near_option(arg, opts, hint);
-	usage("unknown option '%s'%s", shown, *in ? in : hint);
+	msg_usage("unknown option '%s'%s", shown, *in ? in : hint);
 }
 
 static int parse_long(const struct opt *opts, const struct opt_program *p, char **argv, int i)
@@ -289,11 +279,11 @@ static int parse_long(const struct opt *opts, const struct opt_program *p, char 
 	else *hint = 0;
 	if (!o || *hint) unknown(argv[i], argv[i], opts, p);
 	if (o->kind == OPT_K_FLAG) {
-		if (eq) usage("--%s takes no argument", o->name);
+		if (eq) msg_usage("--%s takes no argument", o->name);
 		set(o, argv[i], NULL);
 		return i;
 	}
-	if (!eq && !argv[i + 1]) usage("--%s expects %s", o->name, o->arg);
+	if (!eq && !argv[i + 1]) msg_usage("--%s expects %s", o->name, o->arg);
 	snprintf(shown, sizeof shown, "--%s", o->name);
 	set(o, shown, eq ? eq + 1 : argv[i + 1]);
 	return eq ? i : i + 1;
@@ -309,7 +299,7 @@ static int parse_letters(const struct opt *opts, const struct opt_program *p, ch
 		if (!o) unknown(shown, argv[i], opts, p);
 		if (o->kind == OPT_K_FLAG) { set(o, shown, NULL); continue; }
 		if (c[1]) { set(o, shown, c + 1); return i; }
-		if (!argv[i + 1]) usage("%s expects %s", shown, o->arg);
+		if (!argv[i + 1]) msg_usage("%s expects %s", shown, o->arg);
 		set(o, shown, argv[i + 1]);
 		return i + 1;
 	}
@@ -329,7 +319,7 @@ void opt_spare(const struct opt *opts, const char *operand)
 	const char *hint = "";
 	if (model && !was_given(model)) hint = "; the model is named with -m";
 	else if (output && !was_given(output)) hint = "; the output is named with -o";
-	usage("too many operands: '%s'%s", operand, hint);
+	msg_usage("too many operands: '%s'%s", operand, hint);
 }
 
 int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_program *p)
@@ -357,7 +347,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 	}
 	if (want_completion) {
 		if (!complete_print(want_completion, opts, p))
-			usage("--completion expects bash, zsh or fish, not '%s'", want_completion);
+			msg_usage("--completion expects bash, zsh or fish, not '%s'", want_completion);
 		out_close_stdout();
 		exit(EXIT_YES);
 	}
@@ -367,7 +357,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 		out_close_stdout();
 		exit(EXIT_YES);
 	}
-	for (int i = 0; i < n; i++) if (!*argv[i]) usage("an operand is empty");
+	for (int i = 0; i < n; i++) if (!*argv[i]) msg_usage("an operand is empty");
 	if (n < p->min_operands) {
 		msg_say("missing operand");
 		print_usage(stderr, p);
@@ -384,6 +374,6 @@ void opt_refuse(const char *with, const char *names)
 		const size_t n = name ? strlen(name) : 0;
 		for (const char *at = names; n && (at = strstr(at, name)) != NULL; at += n)
 			if ((at == names || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
-				msg_die("--%s cannot be combined with %s", name, with);
+				msg_usage("--%s cannot be combined with %s", name, with);
 	}
 }

@@ -66,7 +66,7 @@ struct out *out_open(const char *name, bool binary)
 	struct stat st, at_1;
 	bool is_1 = !name || !strcmp(name, "-"), exists;
 	int fd = is_1 ? 1 : named_fd(name);
-	if (name && !*name) msg_die("the name of the output is empty");
+	if (name && !*name) msg_usage("the name of the output is empty");
 	/* a file that standard output is redirected to must not be replaced */
 	exists = !is_1 && !stat(name, &st);
 	if (!is_1 && !exists && errno != ENOENT) msg_die("%s: %s", name, strerror(errno));

@@ -29,7 +29,7 @@ void pipe_once(const char *const *names, int n, const char *what)
 {
 	int found = 0;
 	for (int i = 0; i < n; i++) found += names[i] && !strcmp(names[i], "-");
-	if (found > 1) msg_die("%s cannot both be standard input", what);
+	if (found > 1) msg_usage("%s cannot both be standard input", what);
 }
 
 void pipe_drain(struct ggu_file *f, const char *name)

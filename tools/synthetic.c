@@ -50,7 +50,7 @@ static double parse_size(const char *spec, const char **type)
 	for (const char *l = letters; letter && l <= letter; l++) n *= 1000;
 	if (letter) end++;
 	if (!ok || *end != ',' || !(n >= 1e6 && n <= 1e12))
-		msg_die("--synthetic expects a size from 1M to 1T and a type, as in 1.1B,Q4_K_M, not '%s'", spec);
+		msg_usage("--synthetic expects a size from 1M to 1T and a type, as in 1.1B,Q4_K_M, not '%s'", spec);
 	*type = end + 1;
 	return n;
 }
@@ -130,7 +130,7 @@ static void choose_types(struct plan *p, const char *type)
 	struct ggu_error err;
 	if (r && recipe_type(r) == RECIPE_KEEP) r = NULL;
 	if (!r && (!one || !quant_can_encode(one->id) || !quant_can_multiply(one->id)))
-		msg_die("'%s' is neither a recipe nor a type that weights can have", type);
+		msg_usage("'%s' is neither a recipe nor a type that weights can have", type);
 	for (size_t i = 0; i < p->n; i++) list[i] = p->t + i;
 	if (r && recipe_choose(r, &options, p->meta, list, p->n, choice, &err))
 		msg_die_error(type, &err);

@@ -17,19 +17,27 @@
 #include "typeplan.h"
 #include "typewish.h"
 
-uint32_t typeplan_type(const char *what, const char *name)
+enum { NO_TYPE = 600 };
+
+static const char *no_type(const char *name, char text[NO_TYPE])
 {
-	const struct ggu_type_info *info = ggu_type_find(name);
 	struct near near = { .asked = name };
 	char list[400] = "", hint[NEAR_BYTES];
-	if (info && quant_can_encode(info->id)) return info->id;
 	for (uint32_t i = 0; i < GGU_TYPE_COUNT; i++) {
 		if (!quant_can_encode(i)) continue;
 		near_try(&near, ggu_type_info(i)->name);
 		snprintf(list + strlen(list), sizeof list - strlen(list), " %s", ggu_type_info(i)->name);
 	}
-	msg_die("%s: '%s' is not a type that can be encoded%s%s", what, name,
+	snprintf(text, NO_TYPE, "'%.60s' is not a type that can be encoded%s%s", name,
 		near.best ? near_hint(&near, "", hint) : "; the types are:", near.best ? "" : list);
+	return text;
+}
+uint32_t typeplan_type(const char *option, const char *name)
+{
+	const struct ggu_type_info *info = ggu_type_find(name);
+	char text[NO_TYPE];
+	if (!info || !quant_can_encode(info->id)) msg_usage("%s: %s", option, no_type(name, text));
+	return info->id;
 }
 
 static FILE *open_file(const char *path)
@@ -50,11 +58,11 @@ void typeplan_no_recipe(const char *const *v, int n)
 		struct near near = { .asked = v[i] };
 		char hint[NEAR_BYTES];
 		for (size_t k = 0; recipe_at(k); k++) near_try(&near, recipe_name(recipe_at(k)));
-		if (near.best) msg_die("%s is not a recipe%s", v[i], near_hint(&near, "", hint));
+		if (near.best) msg_usage("%s is not a recipe%s", v[i], near_hint(&near, "", hint));
 	}
 	typeplan_list_recipes();
-	if (n > 1) msg_die("neither %s nor %s is a recipe", v[0], v[1]);
-	msg_die("%s%sno recipe given", n ? v[0] : "", n ? ": " : "");
+	if (n > 1) msg_usage("neither %s nor %s is a recipe", v[0], v[1]);
+	msg_usage("%s%sno recipe given", n ? v[0] : "", n ? ": " : "");
 }
 bool typeplan_sha256(const char *path, char hex[65])
 {
@@ -109,7 +117,7 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 	struct by_name *found;
 	const struct ggu_type_info *info;
 	const struct ggu_tensor *t;
-	char where[PATH_MAX + 32];
+	char text[NO_TYPE];
 	uint32_t to;
 	uint64_t unused;
 	if (!name || !type || name->kind != YAML_SCALAR || type->kind != YAML_SCALAR)
@@ -124,9 +132,10 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 	if (shape && !is_shape(shape, t))
 		msg_die("%s: line %u: %s has another shape in the model: is the plan for another one?", p->path,
 			item->line, name->text);
-	snprintf(where, sizeof where, "%s: line %u", p->path, item->line);
 	info = ggu_type_find(type->text);
-	to = info && info->id == t->type ? t->type : typeplan_type(where, type->text);
+	if (!info || !(info->id == t->type || quant_can_encode(info->id)))
+		msg_die("%s: line %u: %s", p->path, item->line, no_type(type->text, text));
+	to = info->id;
 	if (!ggu_type_bytes(to, t->ne[0], &unused))
 		msg_die("%s: line %u: rows of %llu weights are not a whole number of %s blocks", p->path, item->line,
 			(unsigned long long)t->ne[0], ggu_type_info(to)->name);
@@ -219,7 +228,7 @@ uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *
 	ro.output_type = g->output_type ? (int)typeplan_type("--output-tensor-type", g->output_type) : -1;
 	ro.token_embd_type = g->embd_type ? (int)typeplan_type("--token-embedding-type", g->embd_type) : -1;
 	if (p->plan) {
-		if (wished) msg_die("--plan names every type: it cannot be combined with options that choose types");
+		if (wished) msg_usage("--plan names every type: it cannot be combined with options that choose types");
 		from_plan(p->plan, ro.have_importance || ro.need_nothing, t, n, choice);
 		ftype = nearest_file_type(t, n, choice);
 	} else {

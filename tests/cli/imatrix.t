@@ -50,8 +50,6 @@ stats() { gguf-imatrix --stats "$@" | sed 1d; }
 is "a matrix from standard input that is a file" "$(stats - <a.gguf)" "$(stats a.gguf)"
 is "... and from a pipe" "$(cat a.gguf | stats -)" "$(stats a.gguf)"
 is "... that delivers it in pieces" "$(dd if=a.gguf bs=100 2>/dev/null | stats -)" "$(stats a.gguf)"
-is "--stats of two" "$(gguf-imatrix --stats a.gguf b.gguf 2>&1)" \
-	"gguf-imatrix: --stats shows one matrix: 'b.gguf' is too many"
 not_ok "--json without --stats" 2 im --chunks 1 --json -o no.gguf
 not_ok "--stride without --covariance" 2 im --chunks 1 --stride 4 -o no.gguf
 not_ok "--dat with --stats" 2 gguf-imatrix --stats --dat a.gguf

@@ -104,9 +104,11 @@ is "... says so, and shows how the name begins and ends" "$(short)" \
 is "a long key that does not fit its value" "$(run gguf-edit --set "$name=u32:x" m.gguf)" 2
 is "... says why" "$(short)" "$(printf "gguf-edit: k\\303\\2510...07: 'x' is not a valid u32 (0 to 4294967295)")"
 is "a flag with an argument" "$(run gguf-info --json=yes m.gguf)" 2
-# refused MESSAGE PROGRAM ARGUMENTS: values and combinations are refused in the same words everywhere
-refused() { want=$1; shift; is "$*" "$(run "$@"; first err)" "2
-$1: $want"; }
+# refused MESSAGE PROGRAM ARGUMENTS: values and combinations are refused in the same words everywhere, and -h is
+# pointed to at the end, whatever list is before
+refused() { want=$1; shift; is "$*" "$(run "$@"; tail -n 2 err)" "2
+$1: $want
+Try '$1 -h'."; }
 for p in "gguf-info" "gguf-cat m.gguf" "gguf-convert" "gguf-diff m.gguf" "gguf-quantize q4_0" "gguf-run -m m.gguf"; do
 	# shellcheck disable=SC2086
 	refused "an operand is empty" $p ''
@@ -157,6 +159,114 @@ spare 4 "output is named with -o" "gguf-quantize m.gguf out.gguf q4_0 4"
 spare out.gguf "output is named with -o" "gguf-imatrix -m m.gguf text out.gguf"
 spare m.gguf "model is named with -m" "gguf-bench m.gguf"
 refused "too many operands: 'out.gguf'" gguf-edit --set a.b=u8:1 -o e.gguf m.gguf out.gguf
+# the other mistakes of command lines: MESSAGE|COMMAND
+while IFS='|' read -r message command; do
+	# shellcheck disable=SC2086
+	refused "$message" $command </dev/null
+done <<'END'
+-I needs a file: standard input cannot be changed|gguf-edit -I --set a=u8:1
+-I and -o cannot be combined|gguf-edit -I -o x --set a=u8:1 none
+--set expects KEY=TYPE:VALUE, not 'a'|gguf-edit --set a m.gguf
+--rename-tensor expects OLD=NEW, not '=b'|gguf-edit --rename-tensor =b m.gguf
+a: no type: --set expects KEY=TYPE:VALUE, such as a=str:1|gguf-edit --set a=1 m.gguf
+a: no type: --set-file expects KEY=TYPE:FILE, such as a=str:f|gguf-edit --set-file a=f none
+--set-file b: standard input is already read for another key|gguf-edit --set-file a=str:- --set-file b=str:- m.gguf
+--reserve expects at most 256 MiB: all programs read the header|gguf-edit --reserve 1G none
+no model given: use -m MODEL or --synthetic SIZE,TYPE|gguf-bench
+-m and --synthetic cannot be combined|gguf-bench -m none --synthetic 1M,q4_0
+--save needs --synthetic|gguf-bench -m none --save x
+--synthetic expects a size from 1M to 1T and a type, as in 1.1B,Q4_K_M, not '1'|gguf-bench --synthetic 1
+'q4' is neither a recipe nor a type that weights can have|gguf-bench --synthetic 1M,q4
+--type: Q4_KM is not a recipe; did you mean Q4_K_M?|gguf-convert -t Q4_KM none
+-i: type f16 does not use an importance matrix; give a recipe|gguf-convert -t f16 -i none .
+--ignore (: Unmatched ( or \(|gguf-diff -I ( none none
+--brief cannot be combined with --json or --unified|gguf-diff --brief --json none none
+only one of A and B can be standard input|gguf-diff - -
+give one of -m, --merge and --stats|gguf-imatrix none
+--block expects a multiple of 256|gguf-imatrix -m none --covariance --block 300
+--block and --stride need --covariance|gguf-imatrix -m none --stride 1
+no matrices given to merge|gguf-imatrix --merge
+--dat and --covariance cannot be combined: the old form has no room|gguf-imatrix -m none --dat --covariance
+--stats shows one matrix: 'b' is too many|gguf-imatrix --stats a b
+--match (: Unmatched ( or \(|gguf-info --match ( m.gguf
+the ids of both --source and IDS cannot be standard input|gguf-logits -m none --source - -
+no model given: use -m MODEL|gguf-logits
+no model given: use -m MODEL|gguf-run
+the model cannot be standard input: it is mapped into memory|gguf-run -m -
+give one of -m and --merge|gguf-perplexity none
+--json and --partial cannot be combined|gguf-perplexity --merge --json --partial none
+--merge needs the parts as operands|gguf-perplexity --merge
+--save-logits needs a file: the results go to standard output|gguf-perplexity -m none --save-logits - m.gguf
+--cache-type-k expects f32, f16, bf16, i16, q8_0, q5_1 or q4_0, not 'x'|gguf-info --cache-type-k x none
+--fail-above expects NAME=NUMBER, not 'x'|gguf-perplexity -m none --fail-above x
+--fail-above x=1: there is no such result|gguf-perplexity -m none --fail-above x=1
+two models given: a and b|gguf-plan --bpw 4 a b
+neither a nor b is a recipe|gguf-plan a b
+give --bpw X, --size SIZE or a recipe|gguf-plan none
+a recipe, --bpw and --size cannot be combined|gguf-plan --bpw 4 --size 1M none
+--pure needs a recipe|gguf-plan --bpw 4 --pure none
+--kld needs an importance matrix: -i FILE|gguf-plan --bpw 4 --kld none
+--types: 'iq4xs' is not a type that can be encoded; did you mean iq4_xs?|gguf-plan --bpw 4 --types q4_0,iq4xs m.gguf
+--part 3/2: parts are counted from 1, to 2 here|gguf-quantize --part 3/2 q4_0 none
+the recipe Q4_0 and --plan cannot be combined|gguf-quantize --plan none q4_0 m.gguf
+two input files, a and b; name the output with -o|gguf-quantize q4_0 a b
+none: no recipe given|gguf-quantize none
+no recipe given|gguf-quantize
+Q4_KM is not a recipe; did you mean Q4_K_M?|gguf-quantize Q4_KM none
+-i and --calibrate cannot be combined|gguf-quantize -i a --calibrate b q4_0 none
+--calibrate and --no-feedback cannot be combined|gguf-quantize --calibrate b --no-feedback q4_0 none
+with --calibrate, the model cannot be standard input: it is mapped into memory|gguf-quantize --calibrate b q4_0
+--chunks and --ctx need --calibrate|gguf-quantize --chunks 1 q4_0 none
+--damp needs -i or --calibrate|gguf-quantize --damp 0.1 q4_0 none
+--damp and --no-feedback cannot be combined|gguf-quantize -i a --damp 0.1 --no-feedback q4_0 none
+--shards and --part cannot be combined|gguf-quantize --shards 2 --part 1/2 q4_0 none
+no output name given: use -o PREFIX for shards PREFIX-00001-of-0000N.gguf|gguf-quantize --shards 2 q4_0 none
+two prompts given: -p and FILE|gguf-run -m none -p a b
+give --max-size SIZE, --max-tensors N, --like SHARD or --merge|gguf-split -o x none
+--merge, --like and limits on a shard cannot be combined|gguf-split --merge --max-tensors 1 -o x none
+--merge cannot be combined with --dry-run or --no-tensor-first-split|gguf-split --merge -n none
+--like and --no-tensor-first-split cannot be combined|gguf-split --like a --no-tensor-first-split -o x none
+no output name given: use -o NAME for shards NAME-00001-of-0000N.gguf|gguf-split --max-tensors 1 none
+no vocabulary given: use -m MODEL|gguf-tokenize
+END
+refused "--save-logits and --from cannot be combined: saved logits begin with the text" \
+	gguf-perplexity -m none --save-logits x --from 1
+refused "--output-tensor-type: 'iq4xs' is not a type that can be encoded; did you mean iq4_xs?" \
+	gguf-quantize -n --output-tensor-type iq4xs q4_0 m.gguf
+refused "--tensor-type (=q8_0: not a regular expression: missing closing parenthesis" \
+	gguf-quantize -n --tensor-type '(=q8_0' q4_0 m.gguf
+# what is wrong stands in a file or in the system: -h says nothing about it
+printf -- '- [a, [1], q9_0]\n' >plan
+printf 'a b\n' >manifest
+while read -r command; do
+	# shellcheck disable=SC2086
+	is "no pointer to -h: $command" "$(run $command </dev/null; grep -c "^Try '" err)" "2
+0"
+done <<END
+gguf-info none
+gguf-info --match x plan
+gguf-cat m.gguf none
+gguf-check none
+gguf-convert none
+gguf-convert m.gguf
+gguf-diff m.gguf none
+gguf-edit --delete none m.gguf
+gguf-edit --rename none=a m.gguf
+gguf-edit --rename-tensor none=a m.gguf
+gguf-edit --set-file a=u8:plan m.gguf
+gguf-hash --check manifest
+gguf-hash none
+gguf-imatrix --stats none
+gguf-logits -m m.gguf none
+gguf-perplexity -m m.gguf none
+gguf-perplexity --merge plan
+gguf-plan --bpw 4 none
+gguf-quantize -n q4_0 none
+gguf-quantize -n --plan plan m.gguf
+gguf-run -m none -p a
+gguf-split --like none -o x m.gguf
+gguf-tokenize -m none
+END
 is "too few operands" "$(run gguf-cat m.gguf)" 2
 is "... shows how it is used" "$(sed -n 2p err)" "$(gguf-cat -h | head -n 1)"
 is "-h" "$(run gguf-info -h)" 0

@@ -7,7 +7,7 @@ cd "$TMP" || exit 1
 q="gguf-quantize -q --effort 1"
 mk=$BUILD/tests/cli/tool_mkgguf
 "$mk" output.weight:f32:256x1 >one.gguf
-types=$(gguf-quantize --tensor-type '.=none' F32 one.gguf 2>&1 >/dev/null | sed 's/.*the types are://')
+types=$(gguf-quantize --tensor-type '.=none' F32 one.gguf 2>&1 >/dev/null | sed -n 's/.*the types are://p')
 is "types that can be made" "$(echo "$types" | wc -w | tr -d ' ')" 28
 
 # layers TEXT...: each of the texts 28 times, with the number of a layer in place of &

@@ -68,6 +68,7 @@ is "quantize and split in a pipe, then merge, is quantizing" $? 0
 is "--merge with all the shards' names" "$(gguf-split --merge like-*.gguf 2>&1; echo $?)" \
 	"gguf-split: --merge expects one shard, which stands for the whole set; 'like-00002-of-00007.gguf' is too \
 many, and the output is named with -o
+Try 'gguf-split -h'.
 2"
 ok "... leaves them as they are" sh -c 'gguf-split --merge like-00001-of-*.gguf | cmp - m.gguf'
 is "splitting two models" "$(gguf-split --max-size 3M -o x m.gguf q8.gguf 2>&1 | head -n 1)" \

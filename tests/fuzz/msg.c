@@ -97,6 +97,11 @@ void msg_die(const char *fmt, ...)
 	must(alive && *fmt, "a message where none is due");
 	longjmp(dead, 1);
 }
+void msg_usage(const char *fmt, ...)
+{
+	must(alive && *fmt, "a message where none is due");
+	longjmp(dead, 1);
+}
 void *msg_need(void *p)
 {
 	if (!p) msg_die("out of memory");
