@@ -144,8 +144,8 @@ static void apply_rename(struct model *m, const struct edit *e)
 	const char *to;
 	char *from = part(e, &to);
 	enum ggu_status s = ggu_meta_rename(m->meta, from, to);
-	if (s == GGU_ERR_MISSING) msg_die("%s: no such key: %s", msg_name(m->name), from);
-	if (s == GGU_ERR_STATE) msg_die("%s: key %s already exists", msg_name(m->name), to);
+	if (s == GGU_ERR_MISSING) msg_die("%s: no key '%s'", msg_name(m->name), from);
+	if (s == GGU_ERR_STATE) msg_die("%s: key '%s' already exists", msg_name(m->name), to);
 	if (s)
 		msg_die("--rename %s: %s", e->arg, s == GGU_ERR_NOMEM ? "out of memory" :
 			"the new key is empty or too long");
@@ -170,8 +170,8 @@ static void apply_rename_tensor(struct model *m, const struct edit *e)
 	const char *to;
 	char *from = part(e, &to);
 	size_t i = find_tensor(m, from), other = find_tensor(m, to);
-	if (i == SIZE_MAX) msg_die("%s: no such tensor: %s", msg_name(m->name), from);
-	if (other != SIZE_MAX && other != i) msg_die("%s: tensor %s already exists", msg_name(m->name), to);
+	if (i == SIZE_MAX) msg_die("%s: no tensor '%s'", msg_name(m->name), from);
+	if (other != SIZE_MAX && other != i) msg_die("%s: tensor '%s' already exists", msg_name(m->name), to);
 	if (other != i) {
 		free(m->tensor[i]);
 		name_tensor(m, i, copy_of(to, strlen(to)));
@@ -188,7 +188,7 @@ static void apply(struct model *m)
 		case RENAME_TENSOR: apply_rename_tensor(m, e); break;
 		case DELETE:
 			if (ggu_meta_remove(m->meta, e->arg)) break;
-			msg_die("%s: no such key: %s", msg_name(m->name), e->arg);
+			msg_die("%s: no key '%s'", msg_name(m->name), e->arg);
 		}
 	}
 }

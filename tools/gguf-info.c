@@ -379,7 +379,7 @@ static void no_key(const char *name, const struct ggu_meta *m)
 	struct near near = { .asked = o.get };
 	char hint[NEAR_BYTES];
 	for (size_t i = 0; i < ggu_meta_count(m); i++) near_try(&near, ggu_kv_key(ggu_meta_at(m, i)).p);
-	msg_say("%s: no such key: %s%s", msg_name(name), o.get, near_hint(&near, "", hint));
+	msg_say("%s: no key '%s'%s", msg_name(name), o.get, near_hint(&near, "", hint));
 }
 static bool print_value(const struct ggu_file *f, const char *title, const char *name)
 {

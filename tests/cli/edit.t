@@ -332,7 +332,7 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 	same "... and stays as it was" e.gguf m.gguf
 else skip "a journal that cannot be read, the longest name, a file that cannot be locked" "no preloading here"; fi
 is "messages call standard input by that name" "$(gguf-edit --delete never - <m.gguf 2>&1)" \
-	"gguf-edit: (stdin): no such key: never"
+	"gguf-edit: (stdin): no key 'never'"
 # a model with holes, like an unfinished download, or one on a file system that detects zeros
 "$BUILD/tests/cli/tool_mkgguf" general.architecture=llama a.weight:f32:1024x2048:zero b.weight:f16:1024x64 \
 	c.weight:f32:1024x2048:zero >whole.gguf

@@ -88,8 +88,8 @@ lines.gguf: b
 is "... for each item" "$(gguf-info --get tokenizer.ggml.tokens m.gguf - <m.gguf | grep -c '^(stdin): ')" 26
 not_ok "--get, no such key" 1 gguf-info --get nothing m.gguf
 is "... but one with a typo" "$(gguf-info --get general.archtecture m.gguf 2>&1)" \
-	"gguf-info: m.gguf: no such key: general.archtecture; did you mean general.architecture?"
-is "... is said" "$(gguf-info --get nothing m.gguf 2>&1)" "gguf-info: m.gguf: no such key: nothing"
+	"gguf-info: m.gguf: no key 'general.archtecture'; did you mean general.architecture?"
+is "... is said" "$(gguf-info --get nothing m.gguf 2>&1)" "gguf-info: m.gguf: no key 'nothing'"
 not_ok "--get and --json" 2 gguf-info --json --get general.name m.gguf
 
 # tensors

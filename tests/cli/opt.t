@@ -295,6 +295,48 @@ is "control characters of a file name are masked" "$(tr -d '\040-\176\n' <err | 
 run gguf-cat m.gguf "$(printf 'no\033[31m')" >/dev/null
 is "... and of any other name" "$(head -n 1 err)" \
 	"gguf-cat: m.gguf: no tensor 'no\\x1B[31m'; gguf-info --tensors lists them"
+# a name with a line break, a control sequence, half a character and a control character of two bytes, of a file, a key,
+# a value: ODD in COMMAND
+odd=$(printf 'a\n\033[31m\303\302\233.gguf')
+cp m.gguf "$odd"
+while read -r command; do
+	# shellcheck disable=SC2086
+	(set -- $command; for x; do shift; case $x in *ODD) x=${x%ODD}$odd ;; esac; set -- "$@" "$x"; done
+		"$@" >out 2>err </dev/null)
+	is "fit for a terminal: $command" "$(LC_ALL=C tr -d '\040-\176\n' <err | wc -c | tr -d ' ')
+$(grep -c -F 'a\n\x1B[31m\xC3\u{9B}.gguf' err)" "0
+1"
+done <<'END'
+gguf-info --get none ODD
+gguf-info --get ODD m.gguf
+gguf-cat ODD none
+gguf-cat m.gguf ODD
+gguf-check --profile ODD
+gguf-check none/ODD
+gguf-hash --check ODD
+gguf-diff m.gguf none/ODD
+gguf-edit --delete ODD m.gguf
+gguf-edit --rename ODD m.gguf
+gguf-edit --rename general.name=ODD -I none/ODD
+gguf-edit --set a=u8:ODD m.gguf
+gguf-convert -n ODD
+gguf-convert -n a/b@ODD
+gguf-quantize -n --plan ODD m.gguf
+gguf-plan --bpw 4 none/ODD
+gguf-plan --bpw 4 --types ODD m.gguf
+gguf-split -n --like ODD -o x none/ODD
+gguf-imatrix --stats ODD
+gguf-perplexity --merge ODD
+gguf-perplexity -m none --fail-above ODD
+gguf-logits -m ODD
+gguf-tokenize -m ODD
+gguf-run -m ODD
+gguf-bench -m ODD
+END
+rm "$odd"
+is "an empty name can be seen" "$(gguf-info --get '' m.gguf 2>&1; gguf-edit --delete '' m.gguf 2>&1)" \
+	"gguf-info: m.gguf: no key ''
+gguf-edit: m.gguf: no key ''"
 is "closed standard output" "$(gguf-info m.gguf >&- 2>/dev/null; echo $?)" 2
 
 # output

@@ -260,7 +260,7 @@ ok "the matrix through a pipe, beside a file named -" sh -c 'cd dash && cat ../i
 	gguf-quantize -i - -o ../dash.gguf IQ2_XS ../small.gguf'
 is "... is the same but for the sum of a file" "$(gguf-diff --brief -I '^quantize.imatrix.sha256$' dash.gguf b.gguf
 	gguf-info --get quantize.imatrix.sha256 dash.gguf 2>&1)" \
-	"gguf-info: dash.gguf: no such key: quantize.imatrix.sha256"
+	"gguf-info: dash.gguf: no key 'quantize.imatrix.sha256'"
 cat im.gguf >im.pipe &
 $q -q -i im.pipe -o b.gguf IQ2_XS small.gguf
 is "one from a pipe has no hash" "$(gguf-info --json b.gguf |
