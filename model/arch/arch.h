@@ -24,7 +24,7 @@
 
 struct arch {
 	const char *name;                       /* general.architecture */
-	const char *file;                       /* "llama.yaml", or the path of an added one, which has a slash in it */
+	const char *file;                       /* "llama.yaml", or the name of an added one (file_named) */
 	bool fallback;
 	/* convert and graph may come from another file: nodes say which */
 	const struct yaml_node *classes, *defaults, *convert, *graph;

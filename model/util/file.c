@@ -46,7 +46,7 @@ char *file_path(const char *dir, const char *name)
 
 char *file_named(const char *path)
 {
-	if (!strcmp(path, "-")) return strdup("/dev/stdin");
+	if (!strcmp(path, "-")) return strdup(FILE_STANDARD);
 	return file_path(strchr(path, '/') ? NULL : ".", path);
 }
 

@@ -69,6 +69,15 @@ says "like an unknown one" 2 "nobody: line 4, column 7: no such description" --a
 printf 'schema: 1\narch: round\nlike: round\nclasses: {A: {}}\n' >a.yaml
 says "like itself" 2 "round: line 3, column 7: no such description" --arch-file a.yaml
 
+sed 's/heads: n_head/heads: n_head +/' "$SRC/model/arch/llama.yaml" >a.yaml
+is "a description from standard input is called so in the middle of a message" \
+	"$(gguf-convert -n --arch-file - m <a.yaml 2>&1 >plan | sed 's/line .*/line/')" \
+	"gguf-convert: m: end of text in expression: n_head + ((stdin), line"
+config '.strange = 7'
+is "... and in a warning" "$(gguf-convert -n --arch-file - m <"$SRC/model/arch/llama.yaml" 2>&1 >plan)" \
+	"gguf-convert: m: config.json: strange: is 7, which (stdin) does not read"
+config .
+
 # ---- like ----
 gguf-convert -q -o was.gguf m
 cat >a.yaml <<'END'
