@@ -52,19 +52,26 @@ static bool revision_ok(const char *r)
 	return *r && *r != '/' && strlen(r) <= MAX_REVISION && !strstr(r, "..") && !strchr(r, '\\');
 }
 
-/* The commit that model/refs/revision names, or else the revision itself, which must be a commit. */
+/* The commit that model/refs/revision names, or else, if there is no such file, the revision itself, which must be a
+ * commit. It is a name of one folder: no other character may be in it, a NUL and a second line included. */
 static char *commit_of(const char *model, const char *revision)
 {
 	char *refs = joined(model, "refs"), *text = NULL;
 	struct ggu_error err;
 	size_t n;
-	if (file_slurp(refs, revision, MAX_COMMIT, &text, &n, &err)) text = joined(NULL, revision);
-	else text[strcspn(text, "\r\n")] = 0;
+	enum ggu_status s = file_slurp(refs, revision, MAX_COMMIT, &text, &n, &err);
+	if (s && s != GGU_ERR_MISSING) msg_die_error(refs, &err);
+	if (s) {
+		text = joined(NULL, revision);
+		n = strlen(text);
+	}
+	while (n && (text[n - 1] == '\n' || text[n - 1] == '\r')) n--;
 	free(refs);
-	if (!revision_ok(text) || strchr(text, '/')) {
+	if (!n || name_bytes(text) != n) {
 		free(text);
 		return NULL;
 	}
+	text[n] = 0;
 	return text;
 }
 

@@ -56,8 +56,68 @@ for f in tokenizer.model generation_config.json tokenizer_config.json; do
 		gguf-convert -o no.gguf wiki/wiki-7m
 	mv lost "$blobs/b-$f"
 done
-mkdir -p wiki/wiki-7m
-printf '../../../../etc' >moved/huggingface/hub/models--wiki--wiki-7m/refs/main
-rm -r wiki
-says "a branch that leads out" "has no revision 'main' of it" gguf-convert -o no.gguf wiki/wiki-7m
+
+# ---- malformed references ----
+repo=moved/huggingface/hub/models--wiki--wiki-7m
+mkdir "$repo/snapshots/main"            # what a broken reference must not be taken for
+cp "$DATA"/wiki-7m/* "$repo/snapshots/main"
+# reference NAME TEXT: refs/main is TEXT for printf, and names no revision
+reference()
+{
+	# shellcheck disable=SC2059
+	printf "$2" >"$repo/refs/main"
+	says "a reference that $1" "has no revision 'main' of it" gguf-convert -n wiki/wiki-7m
+}
+reference "leads out" '../../../../etc'
+reference "leads out of a snapshot" "$commit/../../../../.."
+reference "is the folder of all snapshots" '.'
+reference "is the one above" '..'
+reference "is a path from the root" "/etc"
+reference "is a path below" "$commit/"
+reference "is empty" ''
+reference "is only a line's end" '\r\n'
+reference "begins with an empty line" "\\n$commit"
+reference "has a second line" "$commit\\nx\\n"
+reference "has a blank at its end" "$commit "
+reference "goes on after a NUL" "$commit\\000x"
+reference "ends with a NUL" "$commit\\000"
+reference "begins with a NUL" "\\000$commit"
+reference "has control characters" '\033[31m'
+reference "is no UTF-8" '\377\376'
+reference "is another model's" 89abcdef0123456789abcdef0123456789abcdef
+for end in '\n' '\r\n' ''; do
+	# shellcheck disable=SC2059
+	printf "$commit$end" >"$repo/refs/main"
+	converts "a reference that ends with '$end'" wiki/wiki-7m
+done
+yes "$commit" | head -c 1000000 >"$repo/refs/main"
+says "a reference of a megabyte" "refs: main: byte 64: longer than 64 bytes" gguf-convert -n wiki/wiki-7m
+rm "$repo/refs/main"
+mkdir "$repo/refs/main"
+says "a reference that is a folder" "refs: main: not a regular file" gguf-convert -n wiki/wiki-7m
+rmdir "$repo/refs/main"
+mkfifo "$repo/refs/main"
+says "a reference that is a named pipe, for which nobody waits" "refs: main: not a regular file" \
+	gguf-convert -n wiki/wiki-7m
+rm "$repo/refs/main"
+ln -s nowhere "$repo/refs/main"
+says "a reference that is a link to nothing" "refs: main: is a link to a file that does not exist" \
+	gguf-convert -n wiki/wiki-7m
+ln -sf main "$repo/refs/main"
+says "a reference that is a link to itself" "refs: main: Too many levels of symbolic links" gguf-convert -n wiki/wiki-7m
+printf %s "$commit" >elsewhere
+ln -sf "$TMP/elsewhere" "$repo/refs/main"
+converts "a reference that is a link out of the cache" wiki/wiki-7m
+cp "$DATA/wiki-7m/config.json" config.json
+ln -sf "$TMP/config.json" "$repo/snapshots/$commit/config.json"
+converts "a file of a snapshot that is a link out of the cache" wiki/wiki-7m
+cp -rL "$repo/snapshots/$commit" apart
+rm -r "$repo/snapshots/$commit"
+ln -s "$TMP/apart" "$repo/snapshots/$commit"
+converts "a snapshot that is a link out of the cache" wiki/wiki-7m
+rm "$repo/snapshots/$commit"
+: >"$repo/snapshots/$commit"
+says "a snapshot that is a file" "has no revision 'main' of it" gguf-convert -n wiki/wiki-7m
+rm -r "$repo/refs"
+converts "without references, a folder that is called as the branch" wiki/wiki-7m
 done_testing
