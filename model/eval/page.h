@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * page.h - pages of keys and values, with reference counts, for reuse. Private to model/eval.
+ * page.h - a model's supply of pages of keys and values, with reference counts, for reuse. Private to model/eval.
  *
  * Pages are cut from slabs that grow with what is in use, so that a long sequence is in large pages of memory. A page
  * that nobody holds waits for the next sequence; slabs are freed with the model. Several threads may take and drop
@@ -14,7 +14,7 @@ struct shelf { struct shelf *next; struct pages *of; size_t size; struct page *i
 /* Each holder counts in refs. */
 struct page { struct shelf *home; struct page *next; size_t refs; _Alignas(64) char bytes[]; };
 struct slab;
-/* taken: bytes of all slabs */
+/* A supply of pages. taken: bytes of all slabs */
 struct pages { pthread_mutex_t lock; struct shelf *shelf; struct slab *slab; size_t taken; };
 
 void pages_init(struct pages *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * state.c - see state.h. A fork shares all pages, a snapshot those of lanes with a window; both copy what recurrent
+ * state.c - see state.h. A fork shares all pages, a snapshot those of tables with a window; both copy what recurrent
  * layers keep. page.c has the pages, and state_file.c saves and loads. */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static enum ggu_status no_memory(struct ggu_error *err)
 
 enum ggu_status state_make_ids(struct state *s, size_t n, struct ggu_error *err)
 {
-	int32_t *ids = realloc(s->ids, (lane_pages(n) + 1)*ATTN_BLOCK*sizeof *ids);
+	int32_t *ids = realloc(s->ids, (page_count(n) + 1)*ATTN_BLOCK*sizeof *ids);
 	if (!ids) return no_memory(err);
 	s->ids = ids;
 	return GGU_OK;
@@ -24,50 +24,50 @@ enum ggu_status state_reserve(struct state *s, size_t n, struct ggu_error *err)
 	enum ggu_status st = n ? state_make_ids(s, s->pos + n, err) : GGU_OK;
 	if (st || !n) return st;
 	for (size_t i = 0; i < s->g->n_horizons; i++)
-		if (!lane_reserve(s->lane + i, s->pages, s->pos, n)) return no_memory(err);
+		if (!page_table_reserve(s->table + i, s->pages, s->pos, n)) return no_memory(err);
 	return GGU_OK;
 }
 
-/* ---- lanes ---- */
+/* ---- page tables ---- */
 
-static void free_lanes(struct lane *l, size_t n)
+static void free_page_tables(struct page_table *t, size_t n)
 {
-	for (size_t i = 0; l && i < n; i++) lane_free(l + i);
-	free(l);
+	for (size_t i = 0; t && i < n; i++) page_table_free(t + i);
+	free(t);
 }
-static void cut_lanes(struct state *s, size_t n_pages)
+static void cut_page_tables(struct state *s, size_t n_pages)
 {
-	for (size_t i = 0; i < s->g->n_horizons; i++) lane_cut(s->lane + i, n_pages);
+	for (size_t i = 0; i < s->g->n_horizons; i++) page_table_cut(s->table + i, n_pages);
 }
-/* Shares the pages of another state; only those of lanes with a window, if that is asked for. */
-static struct lane *share_lanes(const struct state *s, bool windows)
+/* Shares the pages of another state; only those of tables with a window, if that is asked for. */
+static struct page_table *share_page_tables(const struct state *s, bool windows)
 {
 	size_t n = s->g->n_horizons;
-	struct lane *l = calloc(n + 1, sizeof *l);
-	bool ok = l;
+	struct page_table *t = calloc(n + 1, sizeof *t);
+	bool ok = t;
 	for (size_t i = 0; ok && i < n; i++)
-		if (!windows || s->lane[i].sees.window) ok = lane_share(l + i, s->lane + i);
-	if (ok) return l;
-	free_lanes(l, n);
+		if (!windows || s->table[i].sees.window) ok = page_table_share(t + i, s->table + i);
+	if (ok) return t;
+	free_page_tables(t, n);
 	return NULL;
 }
 
 bool state_lacks(const struct state *s)
 {
-	for (size_t i = 0; i < s->g->n_horizons; i++) if (lane_lacks(s->lane + i, s->pos)) return true;
+	for (size_t i = 0; i < s->g->n_horizons; i++) if (page_table_lacks(s->table + i, s->pos)) return true;
 	return false;
 }
 size_t state_page_bytes(const struct state *s)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < s->g->n_horizons; i++) n += s->lane[i].page_bytes;
+	for (size_t i = 0; i < s->g->n_horizons; i++) n += s->table[i].page_bytes;
 	return n;
 }
 size_t state_bytes(const struct state *s)
 {
 	size_t n = s->g->fixed_floats*sizeof *s->fixed;
 	for (size_t i = 0; i < s->g->n_horizons; i++)
-		n += (s->lane[i].end - s->lane[i].first)*(s->lane[i].page_bytes + sizeof(struct page));
+		n += (s->table[i].end - s->table[i].first)*(s->table[i].page_bytes + sizeof(struct page));
 	return n + (s->source ? state_bytes(s->source) : 0);
 }
 
@@ -93,15 +93,15 @@ static enum ggu_status shapes(struct state *s, const struct state_options *o, st
 	return GGU_OK;
 }
 
-static enum ggu_status lanes(struct state *s, struct ggu_error *err)
+static enum ggu_status page_tables(struct state *s, struct ggu_error *err)
 {
 	const struct graph *g = s->g;
 	size_t *bytes = calloc(g->n_caches + 1, sizeof *bytes);
-	bool ok = bytes && (s->lane = calloc(g->n_horizons + 1, sizeof *s->lane));
+	bool ok = bytes && (s->table = calloc(g->n_horizons + 1, sizeof *s->table));
 	for (size_t h = 0; ok && h < g->n_horizons; h++) {
 		for (size_t i = 0; i < g->n_caches; i++)
 			if (g->cache[i].horizon == h) bytes[g->cache[i].slot] = attn_block_bytes(s->shape + i);
-		ok = lane_init(s->lane + h, g->horizon + h, bytes);
+		ok = page_table_init(s->table + h, g->horizon + h, bytes);
 	}
 	free(bytes);
 	return ok ? GGU_OK : no_memory(err);
@@ -124,7 +124,7 @@ static enum ggu_status new_state(struct state **out, const struct graph *g, stru
 	s->shape = calloc(g->n_caches + 1, sizeof *s->shape);
 	if ((s->fixed = fixed_new(g))) memset(s->fixed, 0, g->fixed_floats*sizeof *s->fixed);
 	st = s->shape && s->fixed ? shapes(s, o, err) : no_memory(err);
-	if (!st) st = lanes(s, err);
+	if (!st) st = page_tables(s, err);
 	if (!st && g->source) st = new_state(&s->source, g->source, pages, o, err);
 	if (st) state_free(s);
 	else *out = s;
@@ -140,7 +140,7 @@ static void drop_snapshots(struct state *s, size_t keep)
 {
 	while (s->n_snaps > keep) {
 		free(s->snap[--s->n_snaps].fixed);
-		free_lanes(s->snap[s->n_snaps].lane, s->g->n_horizons);
+		free_page_tables(s->snap[s->n_snaps].table, s->g->n_horizons);
 	}
 }
 
@@ -148,7 +148,7 @@ void state_free(struct state *s)
 {
 	if (!s) return;
 	state_free(s->source);
-	free_lanes(s->lane, s->g->n_horizons);
+	free_page_tables(s->table, s->g->n_horizons);
 	drop_snapshots(s, 0);
 	free(s->snap); free(s->ids); free(s->fixed); free(s->shape);
 	free(s);
@@ -162,7 +162,7 @@ void state_reset(struct state *s)
 
 void state_rewind(struct state *s)
 {
-	cut_lanes(s, 0);
+	cut_page_tables(s, 0);
 	s->is_long = false;
 	state_begin_anew(s);
 }
@@ -171,7 +171,7 @@ void state_begin_anew(struct state *s)
 {
 	s->pos = 0;
 	drop_snapshots(s, 0);
-	if (state_lacks(s)) cut_lanes(s, 0);
+	if (state_lacks(s)) cut_page_tables(s, 0);
 	memset(s->fixed, 0, s->g->fixed_floats*sizeof *s->fixed);
 }
 
@@ -189,8 +189,8 @@ enum ggu_status state_fork(struct state **out, const struct state *from, struct 
 	s->pages = from->pages;
 	s->shape = malloc((n + 1)*sizeof *s->shape);
 	s->fixed = fixed_new(s->g);
-	s->lane = share_lanes(from, false);
-	if (!s->shape || !s->fixed || !s->lane || state_make_ids(s, from->pos, err)) {
+	s->table = share_page_tables(from, false);
+	if (!s->shape || !s->fixed || !s->table || state_make_ids(s, from->pos, err)) {
 		state_free(s);
 		return no_memory(err);
 	}
@@ -222,9 +222,9 @@ enum ggu_status state_snapshot(struct state *s, struct ggu_error *err)
 	if (!(snap = ggu_grow(s->snap, s->n_snaps, sizeof *snap))) return no_memory(err);
 	s->snap = snap;
 	snap += s->n_snaps;
-	*snap = (struct snapshot){ s->pos, malloc(bytes + 1), share_lanes(s, true) };
+	*snap = (struct snapshot){ s->pos, malloc(bytes + 1), share_page_tables(s, true) };
 	s->n_snaps++;
-	if (!snap->fixed || !snap->lane) {
+	if (!snap->fixed || !snap->table) {
 		drop_snapshots(s, s->n_snaps - 1);
 		return no_memory(err);
 	}
@@ -232,18 +232,18 @@ enum ggu_status state_snapshot(struct state *s, struct ggu_error *err)
 	return GGU_OK;
 }
 
-/* Goes back to what the snapshot has, which stays valid. A lane for which there is no memory is treated as if there
+/* Goes back to what the snapshot has, which stays valid. A table for which there is no memory is treated as if there
  * were no snapshot: what it lacks is computed anew. */
 static void return_to(struct state *s, struct snapshot *snap)
 {
 	memcpy(s->fixed, snap->fixed, s->g->fixed_floats*sizeof *s->fixed);
 	for (size_t i = 0; i < s->g->n_horizons; i++) {
-		struct lane shared;
-		if (!s->lane[i].sees.window) continue;
-		if (lane_share(&shared, snap->lane + i)) {
-			lane_free(s->lane + i);
-			s->lane[i] = shared;
-		} else lane_free(&shared);
+		struct page_table shared;
+		if (!s->table[i].sees.window) continue;
+		if (page_table_share(&shared, snap->table + i)) {
+			page_table_free(s->table + i);
+			s->table[i] = shared;
+		} else page_table_free(&shared);
 	}
 }
 
@@ -264,6 +264,6 @@ enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err)
 			"a recurrent model has no snapshot at position %zu", n);
 	drop_snapshots(s, i);
 	s->pos = n;
-	cut_lanes(s, lane_pages(n));
+	cut_page_tables(s, page_count(n));
 	return GGU_OK;
 }

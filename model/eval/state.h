@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * state.h - the inside of a state. Private to model/eval; model.h has the public functions.
  *
- * Positions are stored in pages of ATTN_BLOCK. Caches with the same horizon share a lane (lane.h), which frees what is
- * behind its window. A page holds the block (attn.h) of each of the lane's caches and a count of the states that use
- * it: a fork shares all pages, and a state that writes to a shared page copies it first. When the last state drops a
- * page, it waits for another sequence (page_drop).
+ * Positions are stored in pages of ATTN_BLOCK, which come from the model's supply (page.h). A state finds them by page
+ * tables (page_table.h), one for all caches with the same horizon, which gives up what is behind its window. A page
+ * holds the block (attn.h) of each of the table's caches and a count of the tables that use it: a fork shares all
+ * pages, and a state that writes to a shared page copies it first. When the last state drops a page, it waits for
+ * another sequence (page_drop).
  *
  * A sequence of a model with an encoder has a source, which is a state of the encoder's graph. The encoder's own caches
  * in it are not needed after encoding; what the decoder attends to is in the others. */
@@ -12,22 +13,22 @@
 #define MODEL_EVAL_STATE_H
 #include "../../quant/attn.h"
 #include "graph.h"
-#include "lane.h"
+#include "page_table.h"
 #include "model.h"
 
 enum { STATE_MAX_POS = 1 << 24 };
 
-/* lane: copies of those with a window; the others are zeros, as they lose nothing */
-struct snapshot { size_t pos; float *fixed; struct lane *lane; };
+/* table: copies of those with a window; the others are zeros, as they lose nothing */
+struct snapshot { size_t pos; float *fixed; struct page_table *table; };
 struct state {
 	const struct graph *g;
 	struct state *source;           /* of g->source; NULL: there is none */
-	struct pages *pages;            /* the model's */
+	struct pages *pages;            /* the model's, which new ones are taken from */
 	size_t pos;
 	int32_t *ids;                   /* [pos] */
 	struct attn_shape *shape;       /* [n_caches] */
-	struct lane *lane;              /* [g->n_horizons] */
-	float *fixed;                   /* [g->fixed_floats] */
+	struct page_table *table;       /* [g->n_horizons] */
+	float *fixed;                   /* [g->fixed_floats]: what recurrent layers keep */
 	struct snapshot *snap;
 	size_t n_snaps;
 	bool is_long;                   /* evaluated as a sequence longer than g->long_from */
@@ -42,12 +43,12 @@ void state_rewind(struct state *s);
 void state_begin_anew(struct state *s);
 /* Have pages been freed that the next row would see? */
 bool state_lacks(const struct state *s);
-/* Bytes of one page of each lane. */
+/* Bytes of one page of each table. */
 size_t state_page_bytes(const struct state *s);
 static inline void *const *state_blocks(const struct state *s, size_t cache)
 {
-	const struct lane *l = s->lane + s->g->cache[cache].horizon;
-	return l->block + s->g->cache[cache].slot*l->room;
+	const struct page_table *t = s->table + s->g->cache[cache].horizon;
+	return t->block + s->g->cache[cache].slot*t->room;
 }
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * state_file.c - a state as bytes, in the layout and byte order of this machine:
  *
- *   struct head | attn_shape of each cache | first page of each lane | ids[pos] | pages, lane by lane | fixed floats |
- *   those of its source, if it has one
+ *   struct head | attn_shape of each cache | first page of each table | ids[pos] | pages, table by table | fixed floats
+ *   | those of its source, if it has one
  *
  * The model's number (graph_id.c), shapes and sizes say what the state belongs to; they must match those of the state
  * that loads it. So must the number in `magic`, which grows with each change of the layout: states of another version
- * are refused, since they can always be computed anew. A lane's pages are those from its first page on; what it lacks
+ * are refused, since they can always be computed anew. A table's pages are those from its first page on; what it lacks
  * is computed anew. */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void shape_numbers(const struct attn_shape *a, uint64_t v[SHAPE_NUMBERS])
 	memcpy(v, n, sizeof n);
 }
 
-/* The size of the pages if lane i begins with page first[i] (8 bytes each); false: no sequence of n tokens can have
+/* The size of the pages if table i begins with page first[i] (8 bytes each); false: no sequence of n tokens can have
  * these. */
 static bool pages_bytes(const struct state *s, size_t n, const void *first, uint64_t *bytes)
 {
@@ -43,8 +43,8 @@ static bool pages_bytes(const struct state *s, size_t n, const void *first, uint
 	for (size_t i = 0; i < s->g->n_horizons; i++) {
 		uint64_t from;
 		memcpy(&from, (const char *)first + i*sizeof from, sizeof from);
-		if (from > (s->lane[i].sees.window ? lane_pages(n) : 0)) return false;
-		*bytes += (lane_pages(n) - from)*s->lane[i].page_bytes;
+		if (from > (s->table[i].sees.window ? page_count(n) : 0)) return false;
+		*bytes += (page_count(n) - from)*s->table[i].page_bytes;
 	}
 	return true;
 }
@@ -53,7 +53,7 @@ size_t state_save_bytes(const struct state *s)
 {
 	size_t n = sizeof(struct head) + (s->g->n_caches*SHAPE_NUMBERS + s->g->n_horizons)*sizeof(uint64_t);
 	for (size_t i = 0; i < s->g->n_horizons; i++)
-		n += (lane_pages(s->pos) - s->lane[i].first)*s->lane[i].page_bytes;
+		n += (page_count(s->pos) - s->table[i].first)*s->table[i].page_bytes;
 	n += s->pos*sizeof *s->ids + s->g->fixed_floats*sizeof *s->fixed;
 	return n + (s->source ? state_save_bytes(s->source) : 0);
 }
@@ -74,13 +74,13 @@ void state_save(const struct state *s, void *to)
 		p = put(p, v, sizeof v);
 	}
 	for (size_t i = 0; i < s->g->n_horizons; i++) {
-		uint64_t first = s->lane[i].first;
+		uint64_t first = s->table[i].first;
 		p = put(p, &first, sizeof first);
 	}
 	p = put(p, s->ids, s->pos*sizeof *s->ids);
 	for (size_t i = 0; i < s->g->n_horizons; i++) {
-		const struct lane *l = s->lane + i;
-		for (size_t k = l->first; k < lane_pages(s->pos); k++) p = put(p, l->page[k]->bytes, l->page_bytes);
+		const struct page_table *t = s->table + i;
+		for (size_t k = t->first; k < page_count(s->pos); k++) p = put(p, t->page[k]->bytes, t->page_bytes);
 	}
 	p = put(p, s->fixed, s->g->fixed_floats*sizeof *s->fixed);
 	if (s->source) state_save(s->source, p);
@@ -154,10 +154,10 @@ static enum ggu_status fill(struct state *s, const struct loaded *l, struct ggu_
 	enum ggu_status st = state_make_ids(s, l->h.pos, err);
 	const char *from = l->pages;
 	for (size_t i = 0; i < s->g->n_horizons && !st; i++) {
-		struct lane *to = s->lane + i;
+		struct page_table *to = s->table + i;
 		uint64_t first;
 		memcpy(&first, l->first + i*sizeof first, sizeof first);
-		if (!lane_begin(to, s->pages, (size_t)first, lane_pages(l->h.pos)))
+		if (!page_table_begin(to, s->pages, (size_t)first, page_count(l->h.pos)))
 			st = ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for a sequence");
 		for (size_t k = to->first; k < to->end; k++, from += to->page_bytes)
 			memcpy(to->page[k]->bytes, from, to->page_bytes);
@@ -179,6 +179,6 @@ enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct 
 	state_reset(s);
 	st = fill(s, &own, err);
 	if (!st && s->source) st = fill(s->source, &source, err);
-	if (st) state_reset(s);         /* lanes that were filled begin anywhere */
+	if (st) state_reset(s);         /* tables that were filled begin anywhere */
 	return st;
 }

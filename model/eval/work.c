@@ -202,28 +202,28 @@ static struct measure measure_work(struct work *w, const struct state *s, size_t
 				cpu_partial_most(s->shape + i, w->n_batch, n_ctx, n_threads));
 	return m;
 }
-/* The most pages of a lane on the way to n_ctx positions. */
+/* The most pages of a table on the way to n_ctx positions. */
 static size_t most_pages(const struct horizon *h, size_t n_ctx, size_t n_batch)
 {
 	size_t n = 0;
-	if (!h->window) return lane_pages(n_ctx);
+	if (!h->window) return page_count(n_ctx);
 	for (size_t pos = 0; pos < n_ctx; pos += n_batch)
-		n = size_most(n, lane_pages(size_least(pos + n_batch, n_ctx)) - lane_kept(h, pos));
+		n = size_most(n, page_count(size_least(pos + n_batch, n_ctx)) - horizon_first_page(h, pos));
 	return n;
 }
 /* What a state holds at most, and what a row in the middle of the context sees of it. */
 static void measure_state(const struct state *s, size_t n_ctx, size_t n_batch, struct model_cost *c)
 {
 	double fixed = (double)s->g->fixed_floats*sizeof *s->fixed;
-	c->state_bytes += fixed + (double)lane_pages(n_ctx)*ATTN_BLOCK*sizeof *s->ids;
+	c->state_bytes += fixed + (double)page_count(n_ctx)*ATTN_BLOCK*sizeof *s->ids;
 	c->seen_bytes += fixed;
 	for (size_t i = 0; i < s->g->n_horizons; i++) {
-		const struct lane *l = s->lane + i;
-		size_t seen = s->g->whole ? n_ctx : lane_sight(&l->sees, n_ctx/2);
-		double pages = (double)most_pages(&l->sees, n_ctx, n_batch);
-		c->state_bytes += pages*(double)(l->page_bytes + sizeof(struct page));
-		c->slack_bytes += pages_slack(l->page_bytes, pages);
-		c->seen_bytes += (double)seen*(double)l->page_bytes/ATTN_BLOCK;
+		const struct page_table *t = s->table + i;
+		size_t seen = s->g->whole ? n_ctx : horizon_sight(&t->sees, n_ctx/2);
+		double pages = (double)most_pages(&t->sees, n_ctx, n_batch);
+		c->state_bytes += pages*(double)(t->page_bytes + sizeof(struct page));
+		c->slack_bytes += pages_slack(t->page_bytes, pages);
+		c->seen_bytes += (double)seen*(double)t->page_bytes/ATTN_BLOCK;
 	}
 }
 
