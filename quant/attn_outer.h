@@ -264,7 +264,7 @@ struct shares { _Alignas(64) int16_t u[ATTN_MOST][ATTN_BLOCK]; float d[ATTN_LANE
  * infinity. NaN if it is infinite or NaN. */
 INLINE float greatest_of(ri top)
 {
-	int32_t most = r_most_of(top);
+	int32_t most = ri_greatest(top);
 	float size;
 	memcpy(&size, &most, sizeof size);
 	return most >= 0x7f800000 ? NAN : size;
@@ -274,7 +274,7 @@ INLINE float scale_of(float most, int greatest) { return most < 0x1p-96f ? 0 : m
 /* Both for AT_ONCE registers of magnitudes, each giving a lane */
 INLINE rf scales_of_rows(const ri *top, int greatest)
 {
-	ri most = r_mosts(top);
+	ri most = ri_greatests(top);
 	rf size = r_sel((rf)most < 0x1p-96f, (rf){ 0 }, (rf)most);
 	return r_sel(most >= 0x7f800000, r_dup(NAN), size)/r_dup((float)greatest);
 }

@@ -117,7 +117,7 @@ INLINE void narrow_rows(const float *x, size_t stride, size_t rows, int n, bool 
 		rf all;
 		UNROLL for (size_t i = 0; i < AT_ONCE; i++)
 			top[i] = r + i < rows ? largest(x + (r + i)*stride, n) : (ri){ 0 };
-		all = (rf)r_mosts(top);
+		all = (rf)ri_greatests(top);
 		r_put(most + r, all);
 		r_put(d + r, all/(float)MUL_AMAX);
 		r_put(inverse + r, 1/(all/(float)MUL_AMAX));

@@ -75,7 +75,7 @@ static inline struct moments a_moments(const struct affine *a, const struct tile
 }
 /* The sums of nk candidates in one sweep, as a single chain of dependent additions would leave the adders idle most of
  * the time. */
-SPECIAL void a_sums(const struct affine *a, const struct tile *t, int o, int nk, const rf *inv, const rf *m,
+INLINE void a_sums(const struct affine *a, const struct tile *t, int o, int nk, const rf *inv, const rf *m,
 	struct sums *r)
 {
 	for (int k = 0; k < nk; k++) r[k].q1 = r[k].q2 = r[k].qx = r_dup(0);
@@ -89,7 +89,7 @@ SPECIAL void a_sums(const struct affine *a, const struct tile *t, int o, int nk,
 }
 /* The errors that scale s leaves with each of nk mins. They are counted in units of s until the end, which saves three
  * operations for each element. */
-SPECIAL void a_errors(const struct affine *a, const struct tile *t, int o, rf s, int nk, const rf *m, rf *err)
+INLINE void a_errors(const struct affine *a, const struct tile *t, int o, rf s, int nk, const rf *m, rf *err)
 {
 	rf inv = r_inverse(s), min[3];
 	for (int k = 0; k < nk; k++) { err[k] = r_dup(0); min[k] = m[k]*inv; }
@@ -128,7 +128,7 @@ static inline struct lane_fit a_beside(const struct moments *z, const struct sum
 /* Step 1. Every start goes through all its alternations: there are many shallow minima, and dropping the worse starts
  * after one sweep, with more of them for the same time, loses 2 % on Q2_K. side: the sign that every min must have, 1
  * or -1; 0: either. chief: of the blocks, or NULL */
-SPECIAL struct lane_fit a_start(const struct affine *a, const struct affine_start *start,
+INLINE struct lane_fit a_start(const struct affine *a, const struct affine_start *start,
 	const struct affine_effort *f, const struct tile *t, int o, const struct moments *z, rf side,
 	const struct chief *chief)
 {
@@ -192,7 +192,7 @@ struct a_lanes {
 };
 /* Step 3: moves each lane to the best of seven (ls, lm), itself and its neighbours except the two that move ls and lm
  * in opposite directions. Leaves the sums for the refit. */
-SPECIAL void a_walk(const struct affine *a, const struct tile *t, int o, struct a_lanes *g)
+INLINE void a_walk(const struct affine *a, const struct tile *t, int o, struct a_lanes *g)
 {
 	rf D = r_floats(g->d + o), M = r_floats(g->dm + o), L = r_floats(g->ls + o), K = r_floats(g->lm + o);
 	rf bl = L, bk = K, be = r_dup(INFINITY), inv, min;
@@ -276,7 +276,7 @@ struct a_first { _Alignas(64) float s[LANES], m[LANES], cs[LANES], cm[LANES]; };
 /* Steps 2 to 4, which leave the scales and mins in v. z: a_moments of each register of lanes; side: what a_side found;
  * factors: of a_refit. Everything that takes time is inlined here, as for the search of plain weights: calls, which
  * compilers make where there are two users, cost 5 percent of a search. */
-SPECIAL void a_settle(const struct affine *a, int walks, bool factors, const struct tile *t, int per,
+INLINE void a_settle(const struct affine *a, int walks, bool factors, const struct tile *t, int per,
 	const struct moments *z, const float *side, const struct a_first *f, struct a_lanes *v)
 {
 	_Alignas(64) float sw[LANES], sx[LANES];

@@ -96,7 +96,7 @@ static inline void grid_words(const struct grid *a, struct tile *t, struct grid_
 static inline rf grid_inverse(rf s) { return r_min(r_inverse(s), r_dup(1e18f)); }
 /* The costs of the digits of element e, each less that of digit 0: the cost in the upper half of 32 bits, digits in the
  * lower. unit: what a cost of 1 is, in 2^-16. Second differences of evenly spaced levels are constant. */
-SPECIAL void grid_digits(const struct grid *a, rf shift, const struct tile *t, int o, int e, int i, rf inv, rf unit,
+INLINE void grid_digits(const struct grid *a, rf shift, const struct tile *t, int o, int e, int i, rf inv, rf unit,
 	ri *c)
 {
 	const int bits = a->base == 8 ? 3 : 2;
@@ -114,7 +114,7 @@ SPECIAL void grid_digits(const struct grid *a, rf shift, const struct tile *t, i
 	}
 }
 /* The costs of the parts of half a word from the costs of its elements' digits: lower and upper. */
-SPECIAL void grid_parts(const struct grid *a, const ri (*c)[8], ri (*cost)[9])
+INLINE void grid_parts(const struct grid *a, const ri (*c)[8], ri (*cost)[9])
 {
 	if (a->base == 8) {
 		for (int k = 0; k < 8; k++) cost[0][k] = c[0][k], cost[1][k] = c[1][k];
@@ -125,7 +125,7 @@ SPECIAL void grid_parts(const struct grid *a, const ri (*c)[8], ri (*cost)[9])
 }
 /* The best word number g, where inv is 1/scale. Costs of words are integers in the upper half of 32 bits, all below
  * 2^14; the lower half has the digits, so that sums of costs carry them along and minimums find them. */
-SPECIAL void grid_word(const struct grid *a, rm other, const struct tile *t, const struct grid_words *m, int o, int g,
+INLINE void grid_word(const struct grid *a, rm other, const struct tile *t, const struct grid_words *m, int o, int g,
 	rf inv, struct grid_word *r)
 {
 	const float *l = a->level, far = l[a->base - 1] - l[0], both = fabsf(l[a->base - 1] + l[0]) + 2*fabsf(a->shift);
@@ -180,7 +180,7 @@ static inline void grid_free(const struct grid *a, const struct tile *t, int o, 
 	}
 }
 /* Finds the best words for a scale, the sum of their errors and, if `both`, the better delta. */
-SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, const struct grid_words *m, int o, rf s,
+INLINE void grid_try(const struct grid *a, bool both, const struct tile *t, const struct grid_words *m, int o, rf s,
 	struct grid_lane *r)
 {
 	rf inv = grid_inverse(s), err = r_dup(0), total = err;
@@ -212,7 +212,7 @@ SPECIAL void grid_try(const struct grid *a, bool both, const struct tile *t, con
 	r->err = err*s*s;
 }
 /* grid_try for one type. It is not inlined, so that starts and walks share one copy, which stays in the cache of
- * decoded instructions; what it calls is SPECIAL, so that the numbers of the type are constants there. */
+ * decoded instructions; what it calls is INLINE, so that the numbers of the type are constants there. */
 typedef void grid_tries(bool both, const struct tile *t, const struct grid_words *m, int o, rf s, struct grid_lane *r);
 /* The sums for the words that were found. The digits above an element's own need no mask: r_lut8 uses three bits, and a
  * table of two bits repeats itself. */

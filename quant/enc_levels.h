@@ -64,7 +64,7 @@ static inline enum ends lv_ends(const struct levels *a, float s)
 	return room < 0.49f ? NO_END : room < 1.49f ? UPPER_END : BOTH_ENDS;
 }
 /* The sums of w v v and of w v x for nk scales in one sweep: two at once keep the adders busy. */
-SPECIAL void lv_sums_ends(const struct levels *a, const struct tile *t, int o, int nk, const rf *inv, rf *q2, rf *qx,
+INLINE void lv_sums_ends(const struct levels *a, const struct tile *t, int o, int nk, const rf *inv, rf *q2, rf *qx,
 	enum ends ends)
 {
 	for (int k = 0; k < nk; k++) q2[k] = qx[k] = r_dup(0);
@@ -79,12 +79,12 @@ SPECIAL void lv_sums_ends(const struct levels *a, const struct tile *t, int o, i
 		}
 	}
 }
-SPECIAL void lv_sums(const struct levels *a, const struct tile *t, int o, int nk, const rf *inv, rf *q2, rf *qx)
+INLINE void lv_sums(const struct levels *a, const struct tile *t, int o, int nk, const rf *inv, rf *q2, rf *qx)
 {
 	lv_sums_ends(a, t, o, nk, inv, q2, qx, BOTH_ENDS);
 }
 /* The errors that three scales leave */
-SPECIAL void lv_errors(const struct levels *a, const struct tile *t, int o, const rf s[3], rf err[3])
+INLINE void lv_errors(const struct levels *a, const struct tile *t, int o, const rf s[3], rf err[3])
 {
 	rf inv[3];
 	for (int k = 0; k < 3; k++) { inv[k] = r_inverse(s[k]); err[k] = r_dup(0); }
@@ -102,7 +102,7 @@ SPECIAL void lv_errors(const struct levels *a, const struct tile *t, int o, cons
  * (all) it explains. The last start maps the weight that counts most to level 1, if that weight is so far below the
  * largest that the other starts would make it zero. */
 struct lv_fit { rf s, c, gain, all; };
-SPECIAL struct lv_fit lv_start(const struct levels *a, const float *start, const struct levels_effort *f,
+INLINE struct lv_fit lv_start(const struct levels *a, const float *start, const struct levels_effort *f,
 	const struct tile *t, int o)
 {
 	rf zero = r_dup(0), top = zero, mean = zero, most = zero, chief = zero, c2[2], cx[2], inv[2];
@@ -150,7 +150,7 @@ SPECIAL struct lv_fit lv_start(const struct levels *a, const float *start, const
 struct lv_first { _Alignas(64) float s[LANES], c[LANES]; };
 /* The d, of either sign, for which integers slo..shi best represent v[j]/d, with errors weighted by c[j]; one candidate
  * for each lane, as in enc_affine.h. whole: the largest |v| is a whole number of d. */
-SPECIAL float lv_ladder(const struct levels *a, bool whole, const float *v, const float *c, int n, float scale)
+INLINE float lv_ladder(const struct levels *a, bool whole, const float *v, const float *c, int n, float scale)
 {
 	enum { RUNGS = 64 };
 	_Alignas(64) float rung[RUNGS], err[RUNGS];
@@ -209,7 +209,7 @@ static inline void lv_codes(const struct levels *a, struct tile *t, const float 
 struct lv_found { float ls[LANES], d[LANES], err[LANES], explained[LANES]; bool ended[LANES]; };
 /* Finds scales for first guesses, and changes *f for the super-blocks whose search has not ended, where the result is
  * better. whole: of lv_ladder; then the scales may change by a common factor, as suits f16. */
-SPECIAL void lv_settle(const struct levels *a, const struct levels_effort *effort, bool whole,
+INLINE void lv_settle(const struct levels *a, const struct levels_effort *effort, bool whole,
 	const struct tile *t, int per, const struct lv_first *b, struct lv_found *f)
 {
 	struct lv_lanes v;

@@ -57,7 +57,7 @@ static inline struct quick_sums quick_codes(const float *x, float inv, float m, 
 
 /* Encodes n <= LANES blocks: puts codes into qs and qh, `stride` bytes from block to block, and scales into f. centred:
  * weight = d*(q - (top + 1)/2), with the weight of largest magnitude at code 0; otherwise weight = d*q + m. */
-SPECIAL void quick_blocks(const float *x, int n, bool centred, float top, struct fitted *f, uint8_t *qs, uint8_t *qh,
+INLINE void quick_blocks(const float *x, int n, bool centred, float top, struct fitted *f, uint8_t *qs, uint8_t *qh,
 	size_t stride)
 {
 	_Alignas(64) float lo[LANES] = { 0 }, hi[LANES] = { 0 }, q[LANES] = { 0 }, qq[LANES] = { 0 },

@@ -15,7 +15,7 @@
 
 /* How many of 32 classes the mantissas of the first n weights of each lane are in, by five of their bits. Whole
  * multiples of a step, up to sixteen times it, have nine mantissas at most, as q, 2q and 4q have the same. */
-SPECIAL ri step_mantissas(const struct tile *t, int o, int n)
+INLINE ri step_mantissas(const struct tile *t, int o, int n)
 {
 	ru seen = (ru)ri_dup(0), one = seen + 1;
 	for (int e = 0; e < n; e++) seen |= one << ((ru)r_floats(&t->x[e][o]) >> 18 & 31);
@@ -24,7 +24,7 @@ SPECIAL ri step_mantissas(const struct tile *t, int o, int n)
 	return (ri)(((seen + (seen >> 4)) & 0x0f0f0f0f)*0x01010101 >> 24);
 }
 /* The blocks whose first n weights have at most n/2: of 16 and 20 ordinary ones, 1 in 1000. */
-SPECIAL rm step_few(const struct tile *t, int o, int n)
+INLINE rm step_few(const struct tile *t, int o, int n)
 {
 	return ri_lt(step_mantissas(t, o, n), ri_dup(n/2 + 1));
 }

@@ -351,7 +351,7 @@ struct coder {
 	void (*word)(rm other, const struct tile *t, const struct grid_words *m, int o, int g, rf inv,
 		struct grid_word *r);
 };
-SPECIAL void encode_tiles(const struct coder *c, void *dst, const float *x, const float *weights, size_t rows,
+INLINE void encode_tiles(const struct coder *c, void *dst, const float *x, const float *weights, size_t rows,
 	size_t cols, const struct how *how)
 {
 	struct tile t;

@@ -17,9 +17,9 @@
  *   float r_greatest(a)         the largest lane; no lane is NaN
  *   float r_tree(p)             p[0..15] by the contract's tree
  *   ri ri_max(a, b)             the larger of each lane
- *   int32_t r_most_of(a)        the largest lane
+ *   int32_t ri_greatest(a)      the largest lane
  *   rf r_trees(a)               lane i is the sum over a[i], i < REG: its halves are added, again and again
- *   rf r_greatests(a) ri r_mosts(a)     lane i, for the first AT_ONCE: r_greatest(a[i]), r_most_of(a[i])
+ *   rf r_greatests(a) ri ri_greatests(a)        lane i, for the first AT_ONCE: r_greatest(a[i]), ri_greatest(a[i])
  *   void r_put_shorts(p, a, b)  2*REG integers that fit, as int16
  *   void r_put_32(p, a, sum)    32 integers as int16, and, if sum is not NULL, the sums of each 16 of them, which also
  *                               fit; not in AVX-512 either */

@@ -36,7 +36,7 @@ static inline rf r_far(rf p, rf n)
 	return p*(rf)((half + 127) << 23)*(rf)((k - half + 127) << 23);
 }
 static inline ri ri_max(ri a, ri b) { return (ri)_mm256_max_epi32((__m256i)a, (__m256i)b); }
-static inline int32_t r_most_of(ri a)
+static inline int32_t ri_greatest(ri a)
 {
 	__m128i m = _mm_max_epi32(_mm256_castsi256_si128((__m256i)a), _mm256_extracti128_si256((__m256i)a, 1));
 	m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
@@ -59,7 +59,7 @@ static inline __m256 r_greater_half(bool whole, __m256 low, __m256 high)
 	if (whole) return (__m256)_mm256_max_epi32((__m256i)low, (__m256i)high);
 	return _mm256_max_ps(low, high);
 }
-static inline __m256 r_most_of_eight(bool whole, const __m256 *a)
+static inline __m256 r_greatest_of_eight(bool whole, const __m256 *a)
 {
 	__m256 half[4], quarter[2];
 	for (int i = 0; i < 4; i++)
@@ -84,8 +84,8 @@ static inline rf r_trees(const rf *a)
 			+ _mm256_shuffle_ps(half[2*i], half[2*i + 1], 0xee);
 	return (rf)(_mm256_shuffle_ps(quarter[0], quarter[1], 0x88) + _mm256_shuffle_ps(quarter[0], quarter[1], 0xdd));
 }
-static inline rf r_greatests(const rf *a) { return (rf)r_most_of_eight(false, (const __m256 *)a); }
-static inline ri r_mosts(const ri *a) { return (ri)r_most_of_eight(true, (const __m256 *)a); }
+static inline rf r_greatests(const rf *a) { return (rf)r_greatest_of_eight(false, (const __m256 *)a); }
+static inline ri ri_greatests(const ri *a) { return (ri)r_greatest_of_eight(true, (const __m256 *)a); }
 static inline void r_put_32(int16_t *p, const ri *a, int16_t *sum)
 {
 	const __m256i one = _mm256_set1_epi16(1);

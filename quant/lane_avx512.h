@@ -26,7 +26,7 @@ static inline rf r_within(rf a, float low, float high)
 static inline rf r_far(rf p, rf n) { return (rf)_mm512_scalef_ps((__m512)p, (__m512)n); }
 static inline float r_greatest(rf a) { return _mm512_reduce_max_ps((__m512)a); }
 static inline ri ri_max(ri a, ri b) { return (ri)_mm512_max_epi32((__m512i)a, (__m512i)b); }
-static inline int32_t r_most_of(ri a) { return _mm512_reduce_max_epi32((__m512i)a); }
+static inline int32_t ri_greatest(ri a) { return _mm512_reduce_max_epi32((__m512i)a); }
 static inline void r_put_shorts(int16_t *p, ri a, ri b)
 {
 	const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
@@ -39,7 +39,7 @@ static inline __m512 r_greater_half(bool whole, __m512 low, __m512 high)
 	if (whole) return (__m512)_mm512_max_epi32((__m512i)low, (__m512i)high);
 	return _mm512_max_ps(low, high);
 }
-static inline __m512 r_most_of_eight(bool whole, const __m512 *a)
+static inline __m512 r_greatest_of_eight(bool whole, const __m512 *a)
 {
 	const __m512i order = _mm512_setr_epi32(0, 1, 8, 9, 4, 5, 12, 13, 0, 1, 8, 9, 4, 5, 12, 13);
 	__m512 half[4], quarter[2], all;
@@ -70,5 +70,5 @@ static inline rf r_trees(const rf *a)
 	}
 	return (rf)(_mm512_shuffle_ps(pair[0], pair[1], 0x88) + _mm512_shuffle_ps(pair[0], pair[1], 0xdd));
 }
-static inline rf r_greatests(const rf *a) { return (rf)r_most_of_eight(false, (const __m512 *)a); }
-static inline ri r_mosts(const ri *a) { return (ri)r_most_of_eight(true, (const __m512 *)a); }
+static inline rf r_greatests(const rf *a) { return (rf)r_greatest_of_eight(false, (const __m512 *)a); }
+static inline ri ri_greatests(const ri *a) { return (ri)r_greatest_of_eight(true, (const __m512 *)a); }

@@ -41,7 +41,7 @@ static inline rf r_far(rf p, rf n)
 	return p*(rf)((half + 127) << 23)*(rf)((k - half + 127) << 23);
 }
 static inline ri ri_max(ri a, ri b) { return (ri)r_sel(a > b, (rf)a, (rf)b); }
-static inline int32_t r_most_of(ri a)
+static inline int32_t ri_greatest(ri a)
 {
 	int32_t m = a[0];
 	for (int i = 1; i < REG; i++) m = a[i] > m ? a[i] : m;
@@ -64,10 +64,10 @@ static inline rf r_greatests(const rf *a)
 	for (int i = 0; i < AT_ONCE; i++) m[i] = r_greatest(a[i]);
 	return m;
 }
-static inline ri r_mosts(const ri *a)
+static inline ri ri_greatests(const ri *a)
 {
 	ri m = { 0 };
-	for (int i = 0; i < AT_ONCE; i++) m[i] = r_most_of(a[i]);
+	for (int i = 0; i < AT_ONCE; i++) m[i] = ri_greatest(a[i]);
 	return m;
 }
 /* lane l += lane l + 8, then + 4, + 2, + 1 */

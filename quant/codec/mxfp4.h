@@ -36,7 +36,7 @@ static const float mxfp4_power[][3] = {
 };
 /* Tries three powers, within the least and the greatest scale, and puts the best scale of some lanes, and its error,
  * into s and err. */
-SPECIAL void mxfp4_try(const struct tile *t, int o, const float *power, rf least, rf most, rm some, rf *s, rf *err)
+INLINE void mxfp4_try(const struct tile *t, int o, const float *power, rf least, rf most, rm some, rf *s, rf *err)
 {
 	rf k[3], left[3];
 	for (int j = 0; j < 3; j++) k[j] = r_min(r_max(r_dup(power[j]), least), most);
