@@ -2,11 +2,20 @@
  * backend.h - the interface between operators and arithmetic. Private to model/eval.
  *
  * Operators say what happens to buffers; a backend does it. A buffer is an offset into the scratch memory of a batch,
- * so only the backend knows addresses: an operator's run() serves as its plan (measured before there is memory) and as
- * its execution. The processor's backend is cpu.c, and work_of (work.c) chooses it. One for a GPU would fill in the
- * same table, and keep in its own memory what is now the host's: the scratch memory (work.c), the weights (struct
- * weight) and the pages of sequences (page.c). What comes back to the host is what route() decides, the inputs that a
- * tap is told, and the rows that fetch() copies. Logits and scores are made from those rows by the host (head.c).
+ * so only the backend knows addresses: an operator's plan is measured before there is memory, and its run() names the
+ * same buffers. The processor's backend is cpu.c; model_open chooses it, for a model and all its works and states.
+ *
+ * One for a GPU would fill in the same table. What comes back to the host is what route() decides, the inputs that a
+ * tap is told, and the rows that fetch() copies. But these assume today that the host and the backend share memory:
+ *   - work.c allocates the buffers, and for each of the host's threads what quant/ needs; only cpu*.c and head.c look
+ *     into them.
+ *   - Weights (struct weight) are in the mapped file, vectors (norms, biases, slopes, the factors of scans) in the
+ *     graph's arena. Operators compute with their addresses without looking there, except that latent attention
+ *     decodes kv_b while the graph is built, and model_set_weights puts in its caller's weights.
+ *   - page.c clears pages, page_table.c copies those that are written to while shared, state.c clears and copies what
+ *     recurrent layers keep (`fixed`), and state_file.c saves and loads both.
+ *   - Experts' inputs (INPUT_PICK) name rows and factors by arrays of the host.
+ *   - head.c makes logits and scores from the rows fetched, on the processor, whatever the backend.
  *
  * To save barriers, the way an input's rows are made (input_kind) is data, not a call. So multiply can do its work in
  * two passes: the first makes and packs the rows of all inputs, cut by tokens; the second runs all products as one list
@@ -30,7 +39,7 @@
 #define NO_BUFFER SIZE_MAX
 enum { PLAN_ALIGN = 64 };
 /* Bytes of scratch memory: the backend's, and the host's for what operators themselves look at. */
-struct plan { size_t used, peak, host_used, host_peak; };
+struct plan { const struct backend *be; size_t used, peak, host_used, host_peak; };
 static inline size_t plan_more(size_t *used, size_t *peak, size_t bytes)
 {
 	size_t at = *used;
@@ -75,7 +84,7 @@ struct input {
 	unsigned packed, needed;        /* packings that there are, and that products need: bits of enum quant_act */
 	size_t act[4];                  /* buffers by enum quant_act, if planned */
 };
-/* Plans room for n rows packed in these forms. */
+/* Plans room for the input's rows packed in these forms, as much as the backend asks for. */
 void input_plan(struct plan *p, struct input *in, unsigned forms);
 static inline unsigned weight_form(const struct weight *w) { return w->name ? 1u << quant_act_of(w->type) : 0; }
 
@@ -175,6 +184,13 @@ struct run {
 };
 
 struct backend {
+	/* Bytes of up to n rows of n_in floats packed in this form. What a form rounds to is the contract's (quant.h),
+	 * how it lies in memory the backend's. Not more than for the same rows in groups of QUANT_ACT_STEPS, whatever
+	 * the number of groups that are not full (op_experts.c). */
+	size_t (*packed_bytes)(enum quant_act form, size_t n, size_t n_in);
+	/* The most that attending to a cache of this shape sets aside besides the plan, for n_rows that see up to n_pos
+	 * positions */
+	size_t (*attend_bytes)(const struct attn_shape *s, size_t n_rows, size_t n_pos, size_t n_threads);
 	/* Makes and packs the inputs that are not ready, hands them to the tap, and multiplies. */
 	enum ggu_status (*multiply)(struct run *r, struct input *const *in, size_t n_in, const struct product *p,
 		size_t n);

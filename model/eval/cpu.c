@@ -199,13 +199,6 @@ static void make_rows(struct run *r, const struct input *in, size_t t0, size_t n
 	}
 }
 
-void input_plan(struct plan *p, struct input *in, unsigned forms)
-{
-	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
-		if (forms & 1u << f)
-			in->act[f] = plan_take(p, quant_act_most_bytes((enum quant_act)f, in->n, in->n_in));
-}
-
 /* The rows of several inputs, cut into tasks, one input after the other. */
 struct rows { struct run *r; struct input *const *in; size_t n_in; };
 
@@ -330,6 +323,7 @@ static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n
 }
 
 const struct backend backend_cpu = {
+	.packed_bytes = quant_act_most_bytes, .attend_bytes = cpu_attend_bytes,
 	.multiply = multiply, .attend = cpu_attend, .store = cpu_store, .route = cpu_route,
 	.combine = cpu_combine, .conv = cpu_conv, .scan_channels = cpu_scan_channels, .scan_heads = cpu_scan_heads,
 	.embed = embed, .settle = settle, .keep = keep, .fetch = fetch,

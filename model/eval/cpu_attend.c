@@ -86,7 +86,7 @@ static void merge_task(void *ctx, size_t task, int worker)
 	attn_merge(c->a, task);
 }
 
-size_t cpu_partial_most(const struct attn_shape *s, size_t n_rows, size_t n_pos, size_t n_threads)
+size_t cpu_attend_bytes(const struct attn_shape *s, size_t n_rows, size_t n_pos, size_t n_threads)
 {
 	return size_least(attn_partial_most(s, n_rows, n_pos, (int)n_threads), MAX_PARTIAL);
 }

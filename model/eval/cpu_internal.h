@@ -33,8 +33,7 @@ void cpu_run(const struct work *w, const struct pass *pass, size_t n_tasks,
 #define PASS(...) (&(const struct pass){ __VA_ARGS__ })
 void pass_name(char *to, size_t room, const struct product *p, size_t n);
 
-/* The most that a work sets aside for results of attention over parts of the positions. */
-size_t cpu_partial_most(const struct attn_shape *s, size_t n_rows, size_t n_pos, size_t n_threads);
+size_t cpu_attend_bytes(const struct attn_shape *s, size_t n_rows, size_t n_pos, size_t n_threads);
 void cpu_store(struct run *r, const struct attend *a);
 void cpu_attend(struct run *r, const struct attend *a);
 void cpu_route(struct run *r, const struct router *o, size_t scores, const struct routes *to);

@@ -52,6 +52,7 @@ enum ggu_status model_open(struct model **out, const char *path, const struct mo
 	}
 	pages_init(&m->pages);
 	m->pool = o->pool;
+	m->be = &backend_cpu;
 	m->file = o->file;
 	m->lent = o->lent;
 	s = m->file ? GGU_OK : ggu_open(&m->file, path, err);

@@ -13,6 +13,7 @@ struct model {
 	struct arch_set *archs;
 	struct expr_arena *arena;
 	struct ggu_pool *pool;
+	const struct backend *be;       /* of its works */
 	struct graph graph;
 	struct pages pages;             /* of its states */
 };
@@ -22,11 +23,9 @@ struct work {
 	struct ggu_pool *pool;
 	const struct graph *g;          /* the stack that it evaluates */
 	struct work *source;            /* the encoder's work, once something has been encoded */
-	const struct backend *be;
 	size_t n_batch;
 	char *base; size_t bytes;       /* buffers */
 	char *host; size_t host_bytes;
-	char *local; size_t local_bytes;        /* each worker's */
 	float *freq[GRAPH_MAX_ROPES][2];        /* of a rope, in short and in long sequences */
 	size_t turn[GRAPH_MAX_ROPES];   /* buffers: cosines and sines of the batch's rows, [n][dims] */
 	/* what `turn` was made for: the number of rows, and each row's position and kind of rope. It is kept, so that
@@ -35,6 +34,8 @@ struct work {
 	uint64_t *turned;               /* [n_batch] */
 	struct segment *seg;            /* [n_batch] */
 	int32_t *ids;                   /* [n_batch] */
+	/* the processor's, whose threads also make the logits (head.c) */
+	char *local; size_t local_bytes;        /* each worker's */
 	struct attn_rows *rows;         /* [n_batch] */
 	char *partial; size_t partial_bytes;    /* results of attention over parts of the positions */
 	struct cut *cut; size_t n_cut;  /* of products into tasks */

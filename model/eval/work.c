@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "../../libgguf/pool.h"
 #include "../../libgguf/size.h"
-#include "cpu_internal.h"
+#include "model_internal.h"
 #include "op.h"
 
 /* ---- the plan of a batch ---- */
@@ -12,11 +12,16 @@
 struct run work_begin(struct work *w, size_t n)
 {
 	const struct graph *g = w->g;
-	struct run r = { .be = w->be, .w = w, .g = g, .n = n, .seg = w->seg };
+	struct run r = { .be = w->m->be, .w = w, .g = g, .n = n, .seg = w->seg, .plan = { .be = w->m->be } };
 	r.x = plan_floats(&r.plan, n, g->n_embd);
 	for (size_t i = 0; i < g->max_branches; i++) r.y[i] = plan_floats(&r.plan, n, g->n_embd);
 	for (size_t i = 0; i < g->n_ropes; i++) w->turn[i] = plan_floats(&r.plan, n, g->rope[i].dims);
 	return r;
+}
+void input_plan(struct plan *p, struct input *in, unsigned forms)
+{
+	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
+		if (forms & 1u << f) in->act[f] = plan_take(p, p->be->packed_bytes((enum quant_act)f, in->n, in->n_in));
 }
 /* A norm of the stream: the input of a step's branches. It is computed when the first product asks for it. */
 static struct input stream_input(const struct graph *g, const struct norm *norm, unsigned forms, size_t n,
@@ -154,7 +159,6 @@ enum ggu_status work_of(struct work **out, struct model *m, const struct graph *
 		w->m = m;
 		w->pool = pool;
 		w->g = g;
-		w->be = &backend_cpu;
 		w->n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH;
 	}
 	if (!w || !allocate(w)) {
@@ -199,7 +203,7 @@ static struct measure measure_work(struct work *w, const struct state *s, size_t
 	for (; s; s = s->source)
 		for (size_t i = 0; i < s->g->n_caches; i++)
 			w->partial_bytes = size_most(w->partial_bytes,
-				cpu_partial_most(s->shape + i, w->n_batch, n_ctx, n_threads));
+				w->m->be->attend_bytes(s->shape + i, w->n_batch, n_ctx, n_threads));
 	return m;
 }
 /* The most pages of a table on the way to n_ctx positions. */
@@ -231,8 +235,8 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 	size_t n_ctx, size_t threads, struct ggu_error *err)
 {
 	const struct graph *g = &m->graph;
-	struct work w = { .m = m, .g = g, .be = &backend_cpu, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };
-	struct work source = { .m = m, .g = g->source, .be = &backend_cpu, .n_batch = size_most(n_ctx, w.n_batch) };
+	struct work w = { .m = m, .g = g, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };
+	struct work source = { .m = m, .g = g->source, .n_batch = size_most(n_ctx, w.n_batch) };
 	struct measure layers, narrow, head = { .macs = 0 };
 	struct state *s;
 	enum ggu_status st = state_new(&s, m, o, err);
