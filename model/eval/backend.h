@@ -100,9 +100,11 @@ struct product {
 
 /* Queries are multiplied by 1 + by*log(1 + floor((position + from)/every)); every 0: they are not. */
 struct growth { double by; size_t every, from; };
+/* What a layer does with a cache (graph.h), whose heads are its own. Their types are those of the sequences' caches,
+ * which model_eval has checked to be the same. */
 struct attend {
-	struct attn_shape shape;
-	size_t q, k, v, out;            /* buffers; v is not used if the values are in the keys */
+	size_t cache;
+	size_t q, k, v, out;            /* buffers; q NO_BUFFER: none yet; v is not used if values are in the keys */
 	size_t q_stride, k_stride, v_stride, out_stride;
 	const struct norm *q_norm, *k_norm, *v_norm;    /* kind NORM_NONE: none */
 	size_t k_normed;                /* first floats of k's row to which its norm applies; 0: all */
@@ -117,7 +119,6 @@ struct attend {
 	enum attn_bias bias_kind;
 	const float *bias, *sinks;      /* by the kind of bias; [n_head] or NULL */
 	size_t reach;
-	size_t cache;
 	bool stores;                    /* false: keys and values are those of another layer, there already */
 	bool across;                    /* ... or those of the sequence's source, all of whose positions are seen */
 };

@@ -106,26 +106,22 @@ static const struct state *past_of(const struct run *r, const struct attend *a, 
 	return a->across ? s->source : s;
 }
 
-/* The types are those of the sequences' caches, which model_eval has checked to be the same. */
-static struct attn_shape shape_of(const struct run *r, const struct attend *a)
+/* All sequences of a run have the same. */
+static const struct attn_shape *shape_of(const struct run *r, const struct attend *a)
 {
-	const struct attn_shape *cache = past_of(r, a, 0)->shape + a->cache;
-	struct attn_shape s = a->shape;
-	s.k_type = cache->k_type;
-	s.v_type = cache->v_type;
-	return s;
+	return past_of(r, a, 0)->shape + a->cache;
 }
 
 void cpu_store(struct run *r, const struct attend *a)
 {
-	struct attn_shape shape = shape_of(r, a);
 	if (!a->stores && a->rope < 0 && !(a->clip > 0) && !(a->q_norm && a->q_norm->kind) && !grows(a)) return;
-	cpu_run(r->w, PASS("rope, cache"), size_parts(r->n, STORE_ROWS), store_task, &(struct stores){ r, a, &shape });
+	cpu_run(r->w, PASS("rope, cache"), size_parts(r->n, STORE_ROWS), store_task,
+		&(struct stores){ r, a, shape_of(r, a) });
 }
 
 void cpu_attend(struct run *r, const struct attend *a)
 {
-	struct attn t = { .shape = shape_of(r, a), .scale = (float)a->scale, .softcap = (float)a->softcap,
+	struct attn t = { .shape = *shape_of(r, a), .scale = (float)a->scale, .softcap = (float)a->softcap,
 		.mask = a->mask, .window = a->window,
 		.bias_kind = a->bias_kind, .bias = a->bias, .reach = a->reach, .sink = a->sinks,
 		.rows = r->w->rows, .n_rows = r->n_seg };

@@ -67,7 +67,7 @@ struct layer { struct step *step; size_t n_steps; };
 struct horizon { enum attn_mask mask; size_t window, n_caches; };
 /* A layer's keys and values. */
 struct cache {
-	size_t n_query, n_heads, k_dim, v_dim;  /* heads of queries, of keys and values, their widths */
+	size_t n_head, n_kv, k_dim, v_dim;      /* heads of queries, of keys and values, their widths */
 	bool v_in_k;                    /* values are the front of the keys */
 	bool across;                    /* kept for another stack, whose layer it is */
 	size_t layer;

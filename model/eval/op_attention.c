@@ -162,11 +162,11 @@ static enum ggu_status caches(struct builder *b, const struct yaml_node *at, str
 	if (!a->stores && a->keys_of != (double)other) return build_fail(b, at, "keys_of", "expected a whole number");
 	if (!a->stores && b->g->whole) return build_fail(b, at, "keys_of", "of a whole sequence: they are not kept");
 	if (a->stores)
-		return build_cache(b, b->g, (struct cache){ a->n_head, a->n_kv, a->head_dim, a->value_dim,
-			.layer = (size_t)b->layer, .mask = mask_of(b->g, a), .window = window }, &a->cache);
+		return build_cache(b, b->g, (struct cache){ .n_head = a->n_head, .n_kv = a->n_kv, .k_dim = a->head_dim,
+			.v_dim = a->value_dim, .layer = (size_t)b->layer, .mask = mask_of(b->g, a), .window = window }, &a->cache);
 	for (a->cache = 0; a->cache < b->g->n_caches && b->g->cache[a->cache].layer != other; a->cache++) continue;
 	c = b->g->cache + a->cache;
-	if (a->cache == b->g->n_caches || c->n_query != a->n_head || c->n_heads != a->n_kv || c->k_dim != a->head_dim
+	if (a->cache == b->g->n_caches || c->n_head != a->n_head || c->n_kv != a->n_kv || c->k_dim != a->head_dim
 		|| c->v_dim != a->value_dim || c->v_in_k)
 		return build_fail(b, at, "keys_of", "is not a layer before this one with the same heads");
 	build_sight(c, mask_of(b->g, a), window);
@@ -241,9 +241,7 @@ static struct weight part_of(const struct weight *w, size_t from, size_t n)
 
 static struct attend attend_of(const struct attention *a, const struct graph *g, const struct buffers *b)
 {
-	return (struct attend){ .shape = { .n_head = a->n_head, .n_kv = a->n_kv, .k_dim = a->head_dim,
-		.v_dim = a->value_dim },
-		.q = b->q, .k = b->k, .v = b->v, .out = b->mixed,
+	return (struct attend){ .q = b->q, .k = b->k, .v = b->v, .out = b->mixed,
 		.q_stride = b->stride, .k_stride = b->stride, .v_stride = b->stride, .out_stride = out_width(a),
 		.q_norm = &a->q_norm, .k_norm = &a->k_norm, .v_norm = &a->v_norm, .clip = a->clip, .rope = a->rope,
 		.rope_first = a->rope_first, .growth = &a->growth,

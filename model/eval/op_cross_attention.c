@@ -44,15 +44,8 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	TRY(build_shape(b, &c->out, out_width(c), e, 1));
 	if (!(c->scale > 0)) c->scale = 1/sqrt((double)c->head_dim);
 	source->reader_forms |= weight_form(&c->k) | weight_form(&c->v);
-	return build_cache(b, source, (struct cache){ c->n_head, c->n_kv, c->head_dim, c->value_dim, false, true,
-		(size_t)b->layer }, &c->cache);
-}
-
-static struct attend attend_of(const struct cross *c)
-{
-	return (struct attend){ .shape = { .n_head = c->n_head, .n_kv = c->n_kv, .k_dim = c->head_dim,
-		.v_dim = c->value_dim },
-		.rope = -1, .scale = c->scale, .softcap = c->softcap, .mask = ATTN_NONE, .cache = c->cache };
+	return build_cache(b, source, (struct cache){ .n_head = c->n_head, .n_kv = c->n_kv, .k_dim = c->head_dim,
+		.v_dim = c->value_dim, .across = true, .layer = (size_t)b->layer }, &c->cache);
 }
 
 /* ---- of the encoder's rows ---- */
@@ -79,14 +72,9 @@ static enum ggu_status read_rows(const void *params, struct run *r, struct input
 	const struct cross *c = params;
 	struct kept b = plan_read(c, r->n, &r->plan);
 	const struct product p[] = { { &c->k, 0, in, b.k, b.stride }, { &c->v, 0, in, b.v, b.stride } };
-	struct attend a = attend_of(c);
-	enum ggu_status s = r->be->multiply(r, &in, 1, p, 2);
-	if (s) return s;
-	a.shape.n_head = 0;             /* no queries yet */
-	a.k = b.k;
-	a.v = b.v;
-	a.k_stride = a.v_stride = b.stride;
-	a.stores = true;
+	const struct attend a = { .q = NO_BUFFER, .k = b.k, .v = b.v, .k_stride = b.stride, .v_stride = b.stride,
+		.rope = -1, .cache = c->cache, .stores = true };
+	TRY(r->be->multiply(r, &in, 1, p, 2));
 	r->be->store(r, &a);
 	return GGU_OK;
 }
@@ -119,16 +107,13 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	const struct cross *c = params;
 	struct buffers b = plan(c, r->n, &r->plan);
 	struct product q = { &c->q, 0, in, b.q, c->n_head*c->head_dim }, out = { &c->out, 0, &b.out, y, r->g->n_embd };
-	struct attend a = attend_of(c);
+	const struct attend a = { .q = b.q, .out = b.out.at, .q_stride = q.y_stride, .out_stride = b.out.stride,
+		.rope = -1, .scale = c->scale, .softcap = c->softcap, .mask = ATTN_NONE, .cache = c->cache,
+		.across = true };
 	if (r->narrows) run_narrow(r, in);
 	if (!r->n) return GGU_OK;
 	b.out.n = r->n;
 	TRY(r->be->multiply(r, &in, 1, &q, 1));
-	a.q = b.q;
-	a.out = b.out.at;
-	a.q_stride = c->n_head*c->head_dim;
-	a.out_stride = out_width(c);
-	a.across = true;
 	r->be->attend(r, &a);
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }

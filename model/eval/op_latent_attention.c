@@ -111,15 +111,19 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	TRY(build_norm_width(b, at, "kv_a_norm", &a->kv_a_norm, a->rank, a->rank));
 	TRY(build_rope_width(b, at, &a->rope_of, a->turned, &a->rope));
 	if (!(a->scale > 0)) a->scale = 1/sqrt((double)query_dim(a));
-	return build_cache(b, b->g, (struct cache){ a->n_head, 1, key_dim(a), a->rank, .v_in_k = true,
-		.layer = (size_t)b->layer }, &a->cache);
+	return build_cache(b, b->g, (struct cache){ .n_head = a->n_head, .n_kv = 1, .k_dim = key_dim(a), .v_dim = a->rank,
+		.v_in_k = true, .layer = (size_t)b->layer }, &a->cache);
 }
 
 /* ---- run ---- */
 
-/* q_a: its rows; q: queries as they come; absorbed: in latent space, [n][n_head][key_dim]; kv; mixed: results in latent
- * space; value: the heads' results. `heads`: inputs of the heads' matrices, and their products. */
-struct buffers { size_t q_a, q, absorbed, kv, mixed, value; struct input q_b, out; size_t inputs, products; };
+struct buffers {
+	size_t q_a, q;                  /* rows of q_a; queries as they come */
+	size_t absorbed;                /* queries in latent space, [n][n_head][key_dim] */
+	size_t kv, mixed, value;        /* latent vectors; results in latent space; the heads' results */
+	struct input q_b, out;
+	size_t inputs, products;        /* of the heads' matrices, in host memory */
+};
 
 static struct input head_rows(size_t n, size_t at, size_t stride, size_t n_in)
 {
@@ -148,25 +152,26 @@ static struct buffers plan(const struct latent *a, size_t n, struct plan *p)
 	return b;
 }
 
-/* Multiplies each head's slice of a row by the head's matrix. For queries, copies the part that turns behind the
- * result. */
-static enum ggu_status by_head(struct run *r, const struct latent *a, const struct buffers *b, const struct weight *w,
-	size_t from, size_t from_dim, size_t to, size_t to_dim, size_t copied)
+/* What by_head multiplies: each head's slice of the rows at `from` by the head's matrix. The `copied` numbers behind a
+ * slice, the part of a query that turns, are copied to behind its result. */
+struct slices { const struct weight *w; size_t from, from_dim, to, to_dim, copied; };
+static enum ggu_status by_head(struct run *r, const struct buffers *b, const struct slices *s)
 {
-	size_t h = a->n_head, n_in = h;
+	const struct weight *w = s->w;
+	size_t h = w->n_mat, n_in = h;
 	struct input *in = run_host(r, b->inputs), **list = (struct input **)(in + 2*h);
 	struct product *p = run_host(r, b->products);
 	for (size_t i = 0; i < h; i++) {
-		size_t x = from + i*from_dim*sizeof(float), y = to + i*to_dim*sizeof(float);
-		in[i] = head_rows(r->n, x, h*from_dim, w->n_in);
+		size_t x = s->from + i*s->from_dim*sizeof(float), y = s->to + i*s->to_dim*sizeof(float);
+		in[i] = head_rows(r->n, x, h*s->from_dim, w->n_in);
 		input_plan(&r->plan, in + i, weight_form(w));
-		p[i] = (struct product){ w, i, in + i, y, h*to_dim };
+		p[i] = (struct product){ w, i, in + i, y, h*s->to_dim };
 		list[i] = in + i;
-		if (!copied) continue;
-		in[n_in] = head_rows(r->n, y + w->n_out*sizeof(float), h*to_dim, copied);
+		if (!s->copied) continue;
+		in[n_in] = head_rows(r->n, y + w->n_out*sizeof(float), h*s->to_dim, s->copied);
 		in[n_in].kind = INPUT_NORM;
 		in[n_in].from = x + w->n_in*sizeof(float);
-		in[n_in].from_stride = h*from_dim;
+		in[n_in].from_stride = h*s->from_dim;
 		list[n_in] = in + n_in;
 		n_in++;
 	}
@@ -200,39 +205,57 @@ static double macs_early(const void *params)
 	return (double)a->kv_a.n_out*(double)a->kv_a.n_in;
 }
 
+static struct attend attend_of(const struct latent *a, const struct graph *g, const struct buffers *b)
+{
+	return (struct attend){ .cache = a->cache, .q = b->absorbed, .k = b->kv, .v = b->kv, .out = b->mixed,
+		.q_stride = a->n_head*key_dim(a), .k_stride = key_dim(a), .v_stride = key_dim(a),
+		.out_stride = a->n_head*a->rank, .k_norm = &a->kv_a_norm, .k_normed = a->rank,
+		.rope = a->rope, .rope_at = a->rank, .growth = &a->growth, .scale = a->scale,
+		.mask = g->whole ? ATTN_NONE : ATTN_CAUSAL, .stores = true };
+}
+
+/* Stores the latent vectors of all rows before the run is narrowed to those that attend. */
+static enum ggu_status store_and_narrow(const struct latent *a, struct run *r, struct input *in, struct buffers *b)
+{
+	const struct product kv = { &a->kv_a, 0, in, b->kv, key_dim(a) };
+	struct attend t = attend_of(a, r->g, b);
+	t.q = NO_BUFFER;
+	TRY(r->be->multiply(r, &in, 1, &kv, 1));
+	r->be->store(r, &t);
+	run_narrow(r, in);
+	b->q_b.n = b->out.n = r->n;
+	return GGU_OK;
+}
+
+/* Makes the queries and takes them into latent space; makes the latent vectors too, unless they are stored already. */
+static enum ggu_status project(const struct latent *a, struct run *r, struct input *in, struct buffers *b, bool stored)
+{
+	const size_t width = a->n_head*query_dim(a);
+	const struct product q_b = { &a->q_b, 0, &b->q_b, b->q, width }, p[2] = {
+		a->q.name ? (struct product){ &a->q, 0, in, b->q, width }
+			: (struct product){ &a->q_a, 0, in, b->q_a, a->q_a.n_out },
+		{ &a->kv_a, 0, in, b->kv, key_dim(a) } };
+	TRY(r->be->multiply(r, &in, 1, p, stored ? 1 : 2));
+	if (a->q_b.name) TRY(r->be->multiply(r, &(struct input *){ &b->q_b }, 1, &q_b, 1));
+	return by_head(r, b, &(struct slices){ &a->k_b, b->q, query_dim(a), b->absorbed, key_dim(a), a->turned });
+}
+
 static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
 {
 	const struct latent *a = params;
 	struct buffers b = plan(a, r->n, &r->plan);
-	size_t h = a->n_head, used = r->plan.used, width = h*query_dim(a);
-	struct product kv = { &a->kv_a, 0, in, b.kv, key_dim(a) }, q = { a->q.name ? &a->q : &a->q_a, 0, in,
-		a->q.name ? b.q : b.q_a, a->q.name ? width : a->q_a.n_out };
-	struct attend t = { .shape = { .n_head = h, .n_kv = 1, .k_dim = key_dim(a), .v_dim = a->rank, .v_in_k = true },
-		.q = b.absorbed, .k = b.kv, .v = b.kv, .out = b.mixed, .q_stride = h*key_dim(a), .k_stride = key_dim(a),
-		.v_stride = key_dim(a),
-		.out_stride = h*a->rank, .k_norm = &a->kv_a_norm, .k_normed = a->rank, .rope = a->rope,
-		.rope_at = a->rank, .growth = &a->growth, .scale = a->scale,
-		.mask = r->g->whole ? ATTN_NONE : ATTN_CAUSAL, .cache = a->cache, .stores = true };
-	struct product q_b = { &a->q_b, 0, &b.q_b, b.q, width }, out = { &a->out, 0, &b.out, y, r->g->n_embd };
-	enum ggu_status s;
-	if (r->narrows) {
-		struct attend all = t;
-		all.q = NO_BUFFER;
-		TRY(r->be->multiply(r, &in, 1, &kv, 1));
-		r->be->store(r, &all);
-		t.stores = false;
-		run_narrow(r, in);
-		if (!r->n) return GGU_OK;
-		b.q_b.n = b.out.n = r->n;
-	}
-	s = r->be->multiply(r, &in, 1, (struct product[]){ q, kv }, t.stores ? 2 : 1);
-	if (!s && a->q_b.name) s = r->be->multiply(r, &(struct input *){ &b.q_b }, 1, &q_b, 1);
-	if (!s) s = by_head(r, a, &b, &a->k_b, b.q, query_dim(a), b.absorbed, key_dim(a), a->turned);
-	if (s) return s;
+	const struct product out = { &a->out, 0, &b.out, y, r->g->n_embd };
+	const size_t used = r->plan.used;
+	const bool narrows = r->narrows;
+	struct attend t = attend_of(a, r->g, &b);
+	if (narrows) TRY(store_and_narrow(a, r, in, &b));
+	if (!r->n) return GGU_OK;
+	TRY(project(a, r, in, &b, narrows));
+	t.stores = !narrows;
 	r->be->attend(r, &t);
-	r->plan.used = used;
-	s = by_head(r, a, &b, &a->v_b, b.mixed, a->rank, b.value, a->value, 0);
-	return s ? s : r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
+	r->plan.used = used;            /* the heads' packed queries are not needed any more */
+	TRY(by_head(r, &b, &(struct slices){ &a->v_b, b.mixed, a->rank, b.value, a->value }));
+	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 
 const struct op op_latent_attention = { .name = "latent_attention",
