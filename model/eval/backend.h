@@ -141,6 +141,10 @@ struct routes {
 	size_t *first;                  /* [n_experts + 1]: where an expert's rows begin */
 };
 
+/* y[t] = sum over the row's experts, in order of choice, of weight*out[place], plus shared[t] times the sigmoid of
+ * shared_gate[t]; both, and y, may be missing (NO_BUFFER). */
+struct combine { const struct routes *routes; size_t n_used, out, shared, shared_gate, y; };
+
 /* Causal convolution of each channel over the last `width` rows of its sequence, at most SCAN_MAX_WIDTH, then silu, in
  * place. `fixed`: where a state keeps the preceding rows, [width - 1][n]. */
 enum { SCAN_MAX_STATE = 1024 };
@@ -200,10 +204,7 @@ struct backend {
 	void (*store)(struct run *r, const struct attend *a);
 	/* Routes by the scores [n][n_experts] in a buffer; fills what `to` points to. */
 	void (*route)(struct run *r, const struct router *o, size_t scores, const struct routes *to);
-	/* y[t] = sum over the row's experts, in order of choice, of weight*out[place], plus shared[t] times the sigmoid
-	 * of shared_gate[t]; both, and y, may be missing (NO_BUFFER) */
-	void (*combine)(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared,
-		size_t shared_gate, size_t y);
+	void (*combine)(struct run *r, const struct combine *c);
 	void (*conv)(struct run *r, const struct conv *c);
 	void (*scan_channels)(struct run *r, const struct channel_scan *s);
 	void (*scan_heads)(struct run *r, const struct head_scan *s);

@@ -148,7 +148,7 @@ static void activate(enum activation act, float *y, const float *x, const float 
 	case ACT_GELU_TANH: vec_gelu_tanh(y, x, by, n); return;
 	case ACT_RELU: for (size_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : 0; break;
 	case ACT_RELU2: for (size_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i]*x[i] : 0; break;
-	case ACT_SIGMOID: for (size_t i = 0; i < n; i++) y[i] = (float)(1/(1 + num_exp(-(double)x[i]))); break;
+	case ACT_SIGMOID: for (size_t i = 0; i < n; i++) y[i] = (float)cpu_sigmoid(x[i]); break;
 	case ACT_NONE: for (size_t i = 0; i < n; i++) y[i] = x[i]; break;
 	}
 	if (by) vec_mul(y, by, n);
@@ -163,7 +163,7 @@ static void gate_row(const struct gate *g, const float *gate, float *up, float *
 	}
 	if (limit > 0) {
 		for (size_t i = 0; i < n; i++) y[i] = gate[i] > limit ? limit : gate[i];
-		if (up) for (size_t i = 0; i < n; i++) up[i] = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
+		if (up) cpu_clip(up, n, limit);
 		gate = y;
 	}
 	if (up && g->up_add != 0) for (size_t i = 0; i < n; i++) up[i] += (float)g->up_add;

@@ -11,24 +11,19 @@ enum { STORE_ROWS = 16, MAX_PARTIAL = 64 << 20 };
 
 struct stores { struct run *r; const struct attend *a; const struct attn_shape *shape; };
 
-static void clip(float *x, size_t n, float limit)
+/* The heads of one row, and what is done to them: norm of the first `normed` floats, 0 for all; turn NULL: no rope. */
+struct heads { float *x; size_t n, dim, normed; const struct norm *norm; const float *turn; };
+static void turn_heads(const struct attend *a, const struct graph *g, const struct heads *o)
 {
-	for (size_t i = 0; i < n; i++) x[i] = x[i] > limit ? limit : x[i] < -limit ? -limit : x[i];
+	for (size_t h = 0; o->turn && h < o->n; h++)
+		rope_apply(g->rope + a->rope, o->turn, o->x + h*o->dim + a->rope_at);
 }
-
-static void turn_heads(const struct attend *a, const struct rope *rope, const float *turn, float *x, size_t n,
-	size_t dim)
+static void clip_norm_and_turn(const struct attend *a, const struct graph *g, const struct heads *o)
 {
-	for (size_t h = 0; rope && h < n; h++) rope_apply(rope, turn, x + h*dim + a->rope_at);
-}
-/* Clips, norms and turns the heads of a row. */
-static void heads(const struct attend *a, const struct rope *rope, const float *turn, const struct norm *norm,
-	size_t normed, float *x, size_t n, size_t dim)
-{
-	if (a->clip > 0) clip(x, n*dim, (float)a->clip);
-	if (a->rope_first) turn_heads(a, rope, turn, x, n, dim);
-	if (norm && norm->kind) cpu_norm(norm, x, x, normed ? normed : n*dim);
-	if (!a->rope_first) turn_heads(a, rope, turn, x, n, dim);
+	if (a->clip > 0) cpu_clip(o->x, o->n*o->dim, (float)a->clip);
+	if (a->rope_first) turn_heads(a, g, o);
+	if (o->norm && o->norm->kind) cpu_norm(o->norm, o->x, o->x, o->normed ? o->normed : o->n*o->dim);
+	if (!a->rope_first) turn_heads(a, g, o);
 }
 
 static bool grows(const struct attend *a) { return a->growth && a->growth->every; }
@@ -43,18 +38,23 @@ static void store_rows(const struct stores *c, const struct segment *seg, size_t
 {
 	const struct attend *a = c->a;
 	const struct attn_shape *s = c->shape;
-	struct run *r = c->r;
-	const struct rope *rope = a->rope < 0 ? NULL : r->g->rope + a->rope;
+	const struct run *r = c->r;
+	const struct graph *g = r->g;
 	float *k = cpu_at(r, a->k), *v = s->v_in_k ? k : cpu_at(r, a->v);
 	for (size_t t = t0; t < t0 + n; t++) {
 		const size_t row = seg->turn + t - seg->t0;
-		float *q = a->q == NO_BUFFER ? NULL : (float *)cpu_at(r, a->q) + t*a->q_stride;
-		const float *turn = rope ? cpu_at(r, r->w->turn[a->rope]) + row*rope->dims : NULL;
-		if (q) heads(a, rope, turn, a->q_norm, 0, q, s->n_head, s->k_dim);
-		if (q && grows(a)) grow(a->growth, seg->pos + t - seg->t0, q, s->n_head*s->k_dim);
+		const float *turn = a->rope < 0 ? NULL
+			: cpu_at(r, r->w->turn[a->rope]) + row*g->rope[a->rope].dims;
+		if (a->q != NO_BUFFER) {
+			float *q = cpu_at(r, a->q) + t*a->q_stride;
+			clip_norm_and_turn(a, g, &(struct heads){ q, s->n_head, s->k_dim, 0, a->q_norm, turn });
+			if (grows(a)) grow(a->growth, seg->pos + t - seg->t0, q, s->n_head*s->k_dim);
+		}
 		if (!a->stores) continue;
-		heads(a, rope, turn, a->k_norm, a->k_normed, k + t*a->k_stride, s->n_kv, s->k_dim);
-		if (!s->v_in_k) heads(a, NULL, NULL, a->v_norm, 0, v + t*a->v_stride, s->n_kv, s->v_dim);
+		clip_norm_and_turn(a, g, &(struct heads){ k + t*a->k_stride, s->n_kv, s->k_dim, a->k_normed,
+			a->k_norm, turn });
+		if (s->v_in_k) continue;
+		clip_norm_and_turn(a, g, &(struct heads){ v + t*a->v_stride, s->n_kv, s->v_dim, 0, a->v_norm, NULL });
 	}
 	if (a->stores)
 		attn_store(s, state_blocks(seg->state, a->cache), seg->pos + t0 - seg->t0, n, k + t0*a->k_stride,

@@ -7,8 +7,6 @@
 
 struct routing { struct run *r; const struct router *o; float *scores; const struct routes *to; };
 
-static double sigmoid(float x) { return 1/(1 + num_exp(-(double)x)); }
-
 /* The position of the largest of x[n] that is not taken; the first of these if none is a number; n if all are taken. */
 static size_t best(const float *x, const bool *taken, size_t n)
 {
@@ -73,7 +71,7 @@ static void route_row(const struct router *o, float *score, uint32_t *expert, fl
 	if (o->kind == ROUTE_SPARSEMIXER) sparsemixer(o, score, expert, weight, taken);
 	else {
 		if (o->kind == ROUTE_SOFTMAX) vec_softmax(score, n);
-		if (o->kind == ROUTE_SIGMOID) for (size_t i = 0; i < n; i++) score[i] = (float)sigmoid(score[i]);
+		if (o->kind == ROUTE_SIGMOID) for (size_t i = 0; i < n; i++) score[i] = (float)cpu_sigmoid(score[i]);
 		for (size_t i = 0; i < n; i++) choice[i] = score[i] + (o->bias ? o->bias[i] : 0);
 		if (o->n_groups_used < o->n_groups) close_groups(o, choice, taken);
 		for (size_t k = 0; k < o->n_used; k++) {
@@ -113,28 +111,28 @@ void cpu_route(struct run *r, const struct router *o, size_t scores, const struc
 
 /* ---- combining ---- */
 
-struct combining { struct run *r; const struct routes *o; size_t n_used; const float *out, *shared, *gate; float *y; };
+struct combining { struct run *r; const struct combine *c; };
 
 static void combine_task(void *ctx, size_t task, int worker)
 {
-	const struct combining *c = ctx;
-	size_t e = c->r->g->n_embd;
+	const struct combining *o = ctx;
+	const struct combine *c = o->c;
+	const struct run *r = o->r;
+	size_t e = r->g->n_embd;
 	(void)worker;
-	for (size_t t = task*CPU_ROWS; t < c->r->n && t < (task + 1)*CPU_ROWS; t++) {
-		float *y = c->y + t*e;
+	for (size_t t = task*CPU_ROWS; t < r->n && t < (task + 1)*CPU_ROWS; t++) {
+		float *y = cpu_at(r, c->y) + t*e;
 		memset(y, 0, e*sizeof *y);
 		for (size_t k = t*c->n_used; k < (t + 1)*c->n_used; k++)
-			vec_axpy(y, c->o->weight[k], c->out + c->o->place[k]*e, e);
-		if (c->shared) vec_axpy(y, c->gate ? (float)sigmoid(c->gate[t]) : 1, c->shared + t*e, e);
+			vec_axpy(y, c->routes->weight[k], cpu_at(r, c->out) + c->routes->place[k]*e, e);
+		if (c->shared == NO_BUFFER) continue;
+		vec_axpy(y, c->shared_gate == NO_BUFFER ? 1 : (float)cpu_sigmoid(cpu_at(r, c->shared_gate)[t]),
+			cpu_at(r, c->shared) + t*e, e);
 	}
 }
 
-void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared, size_t shared_gate,
-	size_t y)
+void cpu_combine(struct run *r, const struct combine *c)
 {
-	struct combining c = { r, o, n_used, cpu_at(r, out), shared == NO_BUFFER ? NULL : cpu_at(r, shared),
-		shared_gate == NO_BUFFER ? NULL : cpu_at(r, shared_gate), NULL };
-	if (y == NO_BUFFER) return;
-	c.y = cpu_at(r, y);
-	cpu_run(r->w, PASS("sums of experts"), size_parts(r->n, CPU_ROWS), combine_task, &c);
+	if (c->y == NO_BUFFER) return;
+	cpu_run(r->w, PASS("sums of experts"), size_parts(r->n, CPU_ROWS), combine_task, &(struct combining){ r, c });
 }

@@ -5,6 +5,7 @@
 #define MODEL_EVAL_CPU_INTERNAL_H
 #include "../../libgguf/pool.h"
 #include "../../libgguf/size.h"
+#include "../../quant/vec.h"
 #include "model_internal.h"
 
 enum { CPU_ROWS = 8 };          /* of a task that is cut by rows */
@@ -24,6 +25,12 @@ static inline size_t cpu_row_share(unsigned forms)
 }
 static inline float *cpu_at(const struct run *r, size_t buffer) { return work_at(r->w, buffer); }
 
+static inline double cpu_sigmoid(float x) { return 1/(1 + num_exp(-(double)x)); }
+/* Moves each of x[n] into -limit..limit. */
+static inline void cpu_clip(float *x, size_t n, float limit)
+{
+	for (size_t i = 0; i < n; i++) x[i] = x[i] > limit ? limit : x[i] < -limit ? -limit : x[i];
+}
 /* y[width] = norm of x[width]; y may be x. o NULL or NORM_NONE: a copy. */
 void cpu_norm(const struct norm *o, const float *x, float *y, size_t width);
 /* All threads take tasks. A profile, if there is one, records the pass; its multiply-adds may be 0. */
@@ -37,8 +44,7 @@ size_t cpu_attend_bytes(const struct attn_shape *s, size_t n_rows, size_t n_pos,
 void cpu_store(struct run *r, const struct attend *a);
 void cpu_attend(struct run *r, const struct attend *a);
 void cpu_route(struct run *r, const struct router *o, size_t scores, const struct routes *to);
-void cpu_combine(struct run *r, const struct routes *o, size_t n_used, size_t out, size_t shared, size_t shared_gate,
-	size_t y);
+void cpu_combine(struct run *r, const struct combine *c);
 void cpu_conv(struct run *r, const struct conv *c);
 void cpu_scan_channels(struct run *r, const struct channel_scan *s);
 void cpu_scan_heads(struct run *r, const struct head_scan *s);

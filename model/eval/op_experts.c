@@ -207,7 +207,8 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	if (s) return s;
 	r->be->route(r, &o->route, b.scores, &x);
 	TRY(through(r, o, &b, &x, in));
-	r->be->combine(r, &x, o->route.n_used, b.done, b.shared_done, b.gate, y);
+	r->be->combine(r, &(struct combine){ .routes = &x, .n_used = o->route.n_used, .out = b.done,
+		.shared = b.shared_done, .shared_gate = b.gate, .y = y });
 	return GGU_OK;
 }
 
