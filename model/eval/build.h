@@ -92,10 +92,9 @@ enum ggu_status build_unread(struct builder *b);
 enum ggu_status build_shape(const struct builder *b, const struct weight *w, size_t n_in, size_t n_out, size_t n_mat);
 enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key,
 	const struct vector *v, size_t n);
-/* Completes the sizes of an operator of attention, called `kind`. Without others there are as many heads of keys and
- * values as of queries, the heads share the layer's width, and values are as wide as keys. */
-enum ggu_status build_heads(const struct builder *b, const struct yaml_node *at, const char *kind, size_t n_head,
-	size_t *n_kv, size_t *head_dim, size_t *value_dim);
+/* Completes the heads of an operator called `kind`. Where h has 0, there are as many heads of keys and values as of
+ * queries, the heads share the layer's width, and values are as wide as keys. */
+enum ggu_status build_heads(const struct builder *b, const struct yaml_node *at, const char *kind, struct heads *h);
 /* Sets the width of a norm of rows of n values in groups (heads) of n_group: the norm is by group if its weights have
  * that length, otherwise by row. */
 enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node *map, const char *key, struct norm *o,

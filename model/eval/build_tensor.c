@@ -112,13 +112,12 @@ enum ggu_status build_length(const struct builder *b, const struct yaml_node *ma
 	return choose(b, at, key, &name) || !name ? GGU_ERR_FORMAT : wrong_length(b, at, name, n);
 }
 
-enum ggu_status build_heads(const struct builder *b, const struct yaml_node *at, const char *kind, size_t n_head,
-	size_t *n_kv, size_t *head_dim, size_t *value_dim)
+enum ggu_status build_heads(const struct builder *b, const struct yaml_node *at, const char *kind, struct heads *h)
 {
-	if (!*n_kv) *n_kv = n_head;
-	if (!*head_dim) *head_dim = b->g->n_embd/n_head;
-	if (!*value_dim) *value_dim = *head_dim;
-	if (!*head_dim || n_head%*n_kv || n_head > BUILD_MAX_SIZE/ *head_dim || n_head > BUILD_MAX_SIZE/ *value_dim)
+	if (!h->n_kv) h->n_kv = h->n;
+	if (!h->k_dim) h->k_dim = b->g->n_embd/h->n;
+	if (!h->v_dim) h->v_dim = h->k_dim;
+	if (!h->k_dim || h->n%h->n_kv || h->n > BUILD_MAX_SIZE/h->k_dim || h->n > BUILD_MAX_SIZE/h->v_dim)
 		return build_fail(b, at, kind, "heads are not a multiple of key-value heads, or too large");
 	return GGU_OK;
 }

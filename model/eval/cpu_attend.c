@@ -11,14 +11,14 @@ enum { STORE_ROWS = 16, MAX_PARTIAL = 64 << 20 };
 
 struct stores { struct run *r; const struct attend *a; const struct attn_shape *shape; };
 
-/* The heads of one row, and what is done to them: norm of the first `normed` floats, 0 for all; turn NULL: no rope. */
-struct heads { float *x; size_t n, dim, normed; const struct norm *norm; const float *turn; };
-static void turn_heads(const struct attend *a, const struct graph *g, const struct heads *o)
+/* The heads of a row, and what is done to them: norm of the first `normed` floats, 0 for all; turn NULL: no rope. */
+struct row { float *x; size_t n, dim, normed; const struct norm *norm; const float *turn; };
+static void turn_heads(const struct attend *a, const struct graph *g, const struct row *o)
 {
 	for (size_t h = 0; o->turn && h < o->n; h++)
 		rope_apply(g->rope + a->rope, o->turn, o->x + h*o->dim + a->rope_at);
 }
-static void clip_norm_and_turn(const struct attend *a, const struct graph *g, const struct heads *o)
+static void clip_norm_and_turn(const struct attend *a, const struct graph *g, const struct row *o)
 {
 	if (a->clip > 0) cpu_clip(o->x, o->n*o->dim, (float)a->clip);
 	if (a->rope_first) turn_heads(a, g, o);
@@ -47,14 +47,14 @@ static void store_rows(const struct stores *c, const struct segment *seg, size_t
 			: cpu_at(r, r->w->turn[a->rope]) + row*g->rope[a->rope].dims;
 		if (a->q != NO_BUFFER) {
 			float *q = cpu_at(r, a->q) + t*a->q_stride;
-			clip_norm_and_turn(a, g, &(struct heads){ q, s->n_head, s->k_dim, 0, a->q_norm, turn });
+			clip_norm_and_turn(a, g, &(struct row){ q, s->n_head, s->k_dim, 0, a->q_norm, turn });
 			if (grows(a)) grow(a->growth, seg->pos + t - seg->t0, q, s->n_head*s->k_dim);
 		}
 		if (!a->stores) continue;
-		clip_norm_and_turn(a, g, &(struct heads){ k + t*a->k_stride, s->n_kv, s->k_dim, a->k_normed,
+		clip_norm_and_turn(a, g, &(struct row){ k + t*a->k_stride, s->n_kv, s->k_dim, a->k_normed,
 			a->k_norm, turn });
 		if (s->v_in_k) continue;
-		clip_norm_and_turn(a, g, &(struct heads){ v + t*a->v_stride, s->n_kv, s->v_dim, 0, a->v_norm, NULL });
+		clip_norm_and_turn(a, g, &(struct row){ v + t*a->v_stride, s->n_kv, s->v_dim, 0, a->v_norm, NULL });
 	}
 	if (a->stores)
 		attn_store(s, state_blocks(seg->state, a->cache), seg->pos + t0 - seg->t0, n, k + t0*a->k_stride,

@@ -48,10 +48,10 @@ static void channels_task(void *ctx, size_t task, int worker)
 }
 void cpu_scan_channels(struct run *r, const struct channel_scan *s) { run_shares(r, "scan", channels_task, s, s->n); }
 
-struct heads { struct run *r; const struct head_scan *s; };
+struct head_scans { struct run *r; const struct head_scan *s; };
 static void heads_task(void *ctx, size_t task, int worker)
 {
-	const struct heads *o = ctx;
+	const struct head_scans *o = ctx;
 	const struct head_scan *s = o->s;
 	const struct segment *seg = o->r->seg + task/s->n_head;
 	size_t head = task%s->n_head, group = head/(s->n_head/s->n_groups), row = seg->t0*s->stride;
@@ -66,5 +66,5 @@ static void heads_task(void *ctx, size_t task, int worker)
 }
 void cpu_scan_heads(struct run *r, const struct head_scan *s)
 {
-	cpu_run(r->w, PASS("scan"), r->n_seg*s->n_head, heads_task, &(struct heads){ r, s });
+	cpu_run(r->w, PASS("scan"), r->n_seg*s->n_head, heads_task, &(struct head_scans){ r, s });
 }

@@ -10,8 +10,7 @@
 
 static bool may_share(const struct graph *g, const struct cache *a, const struct cache *b)
 {
-	return g->whole && !a->across && !b->across && a->n_head == b->n_head && a->n_kv == b->n_kv
-		&& a->k_dim == b->k_dim && a->v_dim == b->v_dim && a->v_in_k == b->v_in_k;
+	return g->whole && !a->across && !b->across && heads_same(&a->heads, &b->heads) && a->v_in_k == b->v_in_k;
 }
 
 enum ggu_status build_cache(struct builder *b, struct graph *g, struct cache c, size_t *index)

@@ -65,9 +65,20 @@ struct layer { struct step *step; size_t n_steps; };
 
 /* How far back rows see (attn.h); window 0: to the beginning. Caches with the same horizon are kept together. */
 struct horizon { enum attn_mask mask; size_t window, n_caches; };
+/* Heads of attention: of queries, of keys and values, and their widths. heads_q and the others are the widths of a row
+ * of all heads: of queries, keys, values and results. */
+struct heads { size_t n, n_kv, k_dim, v_dim; };
+static inline size_t heads_q(const struct heads *h) { return h->n*h->k_dim; }
+static inline size_t heads_k(const struct heads *h) { return h->n_kv*h->k_dim; }
+static inline size_t heads_v(const struct heads *h) { return h->n_kv*h->v_dim; }
+static inline size_t heads_out(const struct heads *h) { return h->n*h->v_dim; }
+static inline bool heads_same(const struct heads *a, const struct heads *b)
+{
+	return a->n == b->n && a->n_kv == b->n_kv && a->k_dim == b->k_dim && a->v_dim == b->v_dim;
+}
 /* A layer's keys and values. */
 struct cache {
-	size_t n_head, n_kv, k_dim, v_dim;      /* heads of queries, of keys and values, their widths */
+	struct heads heads;
 	bool v_in_k;                    /* values are the front of the keys */
 	bool across;                    /* kept for another stack, whose layer it is */
 	size_t layer;

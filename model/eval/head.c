@@ -15,7 +15,8 @@
 enum { TOKENS = 128, TILE = 512 };
 
 struct tile { float max, sum; int32_t top; };
-struct heads {
+/* Rows on their way to logits or scores. */
+struct head {
 	const struct work *w;
 	const float *rows;
 	size_t n, tokens, outputs;      /* cut of the logits */
@@ -29,7 +30,7 @@ struct heads {
 
 static void pack_task(void *ctx, size_t task, int worker)
 {
-	const struct heads *h = ctx;
+	const struct head *h = ctx;
 	const struct weight *w = &h->w->g->head;
 	const enum quant_act form = quant_act_of(w->type);
 	size_t share = cpu_row_share(1u << form), from = task*share;
@@ -37,10 +38,10 @@ static void pack_task(void *ctx, size_t task, int worker)
 	quant_act_pack(form, h->rows, w->n_in, h->n, w->n_in, from, size_least(share, h->n - from),
 		h->act);
 }
-static void pack(const struct heads *h)
+static void pack(struct head *h)
 {
 	const size_t share = cpu_row_share(1u << quant_act_of(h->w->g->head.type));
-	cpu_run(h->w, PASS("inputs"), size_parts(h->n, share), pack_task, (void *)(uintptr_t)h);
+	cpu_run(h->w, PASS("inputs"), size_parts(h->n, share), pack_task, h);
 }
 
 /* Bias, scale and cap of n logits from output o0 on. */
@@ -54,7 +55,7 @@ static void finish(const struct graph *g, float *x, size_t o0, size_t n)
 	vec_scale(x, (float)g->head_softcap, n);
 }
 
-static struct quant_mul product(const struct heads *h, size_t o0, size_t n_o, float *y, size_t stride)
+static struct quant_mul product(const struct head *h, size_t o0, size_t n_o, float *y, size_t stride)
 {
 	const struct weight *w = &h->w->g->head;
 	return (struct quant_mul){ w->type, h->n, n_o, w->n_in, (const char *)w->data + o0*w->row_bytes, w->row_bytes,
@@ -63,7 +64,7 @@ static struct quant_mul product(const struct heads *h, size_t o0, size_t n_o, fl
 
 static void logits_task(void *ctx, size_t task, int worker)
 {
-	const struct heads *h = ctx;
+	const struct head *h = ctx;
 	const struct graph *g = h->w->g;
 	struct quant_mul m = product(h, 0, g->head.n_out, h->logits, g->head.n_out);
 	size_t across = size_parts(g->head.n_out, h->outputs), t0 = task/across*h->tokens, o0 = task%across*h->outputs;
@@ -81,7 +82,7 @@ static struct tile tile_of(const float *x, size_t o0, size_t n)
 
 static void score_task(void *ctx, size_t task, int worker)
 {
-	const struct heads *h = ctx;
+	const struct head *h = ctx;
 	const struct graph *g = h->w->g;
 	size_t tiles = size_parts(g->head.n_out, TILE), o0 = task*TILE, n_o = size_least(TILE, g->head.n_out - o0);
 	float *own = (float *)(void *)(h->own + (size_t)worker*TOKENS*TILE*sizeof(float));
@@ -119,7 +120,7 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 	if (s)
 		return ggu_fail(err, s, GGU_NO_OFFSET, g->head.name, "the receiver of activations refused them");
 	for (size_t at = 0; logits && at < n; at += w->n_batch) {
-		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = size_least(n - at, w->n_batch),
+		struct head h = { .w = w, .rows = rows + at*g->n_embd, .n = size_least(n - at, w->n_batch),
 			.logits = logits + at*g->head.n_out };
 		struct quant_mul m;
 		if (!(h.act = room(w, act_bytes(&g->head, h.n), err))) return GGU_ERR_NOMEM;
@@ -170,7 +171,7 @@ enum ggu_status model_scores(struct work *w, const float *rows, size_t n, const 
 	if (!g->head.name)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no logits");
 	for (size_t at = 0; at < n; at += TOKENS) {
-		struct heads h = { .w = w, .rows = rows + at*g->n_embd, .n = size_least(n - at, TOKENS),
+		struct head h = { .w = w, .rows = rows + at*g->n_embd, .n = size_least(n - at, TOKENS),
 			.next = next + at };
 		if (!(h.act = room(w, bytes, err))) return GGU_ERR_NOMEM;
 		h.own = (char *)h.act + act;

@@ -23,7 +23,8 @@ struct relative { struct vector bias; size_t buckets, distance; };
 struct attention {
 	struct weight q, k, v, qkv, out, gate;
 	struct norm q_norm, k_norm, v_norm, out_norm;
-	size_t n_head, n_kv, head_dim, value_dim, window, chunk;
+	struct heads heads;
+	size_t window, chunk;
 	struct rope rope_of;
 	bool rope_first;
 	int rope;
@@ -53,10 +54,10 @@ static const struct field fields[] = {
 	{ "qkv", FIELD_WEIGHT, AT(qkv), .flags = FIELD_INPUT },
 	{ "gate", FIELD_WEIGHT, AT(gate), .flags = FIELD_INPUT },
 	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
-	{ "heads", FIELD_SIZE, AT(n_head), 0, 1, BUILD_MAX_SIZE },
-	{ "kv_heads", FIELD_SIZE, AT(n_kv), 0, 0, BUILD_MAX_SIZE },
-	{ "head_dim", FIELD_SIZE, AT(head_dim), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
-	{ "value_dim", FIELD_SIZE, AT(value_dim), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
+	{ "heads", FIELD_SIZE, AT(heads.n), 0, 1, BUILD_MAX_SIZE },
+	{ "kv_heads", FIELD_SIZE, AT(heads.n_kv), 0, 0, BUILD_MAX_SIZE },
+	{ "head_dim", FIELD_SIZE, AT(heads.k_dim), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
+	{ "value_dim", FIELD_SIZE, AT(heads.v_dim), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ "q_norm", FIELD_NORM, AT(q_norm) },
 	{ "k_norm", FIELD_NORM, AT(k_norm) },
 	{ "v_norm", FIELD_NORM, AT(v_norm) },
@@ -76,16 +77,11 @@ static const struct field fields[] = {
 	{ NULL }
 };
 
-static size_t q_width(const struct attention *a) { return a->n_head*a->head_dim; }
-static size_t k_width(const struct attention *a) { return a->n_kv*a->head_dim; }
-static size_t v_width(const struct attention *a) { return a->n_kv*a->value_dim; }
-static size_t out_width(const struct attention *a) { return a->n_head*a->value_dim; }
-
 /* ---- build ---- */
 
 static enum ggu_status weights(struct builder *b, const struct yaml_node *at, struct attention *a)
 {
-	size_t e = b->g->n_embd, q = q_width(a), k = k_width(a), v = v_width(a);
+	size_t e = b->g->n_embd, q = heads_q(&a->heads), k = heads_k(&a->heads), v = heads_v(&a->heads);
 	if (a->qkv.name && (a->q.name || a->k.name || a->v.name || a->keys_of >= 0))
 		return build_fail(b, at, "attention", "qkv already includes q, k and v");
 	if (!a->qkv.name) {
@@ -101,13 +97,13 @@ static enum ggu_status weights(struct builder *b, const struct yaml_node *at, st
 	TRY(build_shape(b, &a->k, e, k, 1));
 	TRY(build_shape(b, &a->v, e, v, 1));
 	TRY(build_shape(b, &a->qkv, e, q + k + v, 1));
-	TRY(build_shape(b, &a->out, out_width(a), e, 1));
-	TRY(build_shape(b, &a->gate, e, a->gate.n_out == a->n_head ? a->n_head : out_width(a), 1));
-	TRY(build_length(b, at, "sinks", &a->sinks, a->n_head));
-	TRY(build_norm_width(b, at, "q_norm", &a->q_norm, q, a->head_dim));
-	TRY(build_norm_width(b, at, "k_norm", &a->k_norm, k, a->head_dim));
-	TRY(build_norm_width(b, at, "v_norm", &a->v_norm, v, a->value_dim));
-	return build_norm_width(b, at, "out_norm", &a->out_norm, out_width(a), a->value_dim);
+	TRY(build_shape(b, &a->out, heads_out(&a->heads), e, 1));
+	TRY(build_shape(b, &a->gate, e, a->gate.n_out == a->heads.n ? a->heads.n : heads_out(&a->heads), 1));
+	TRY(build_length(b, at, "sinks", &a->sinks, a->heads.n));
+	TRY(build_norm_width(b, at, "q_norm", &a->q_norm, q, a->heads.k_dim));
+	TRY(build_norm_width(b, at, "k_norm", &a->k_norm, k, a->heads.k_dim));
+	TRY(build_norm_width(b, at, "v_norm", &a->v_norm, v, a->heads.v_dim));
+	return build_norm_width(b, at, "out_norm", &a->out_norm, heads_out(&a->heads), a->heads.v_dim);
 }
 
 /* 2^(-alibi*(i + 1)/n) for the first n heads, n a power of two; the others between them (Press et al. 2021). */
@@ -116,9 +112,9 @@ static enum ggu_status slopes(struct builder *b, struct attention *a)
 	size_t n = 1;
 	float *v;
 	if (!(a->alibi > 0)) return GGU_OK;
-	if (!(v = build_alloc(b, a->n_head*sizeof *v))) return GGU_ERR_NOMEM;
-	while (2*n <= a->n_head) n *= 2;
-	for (size_t h = 0; h < a->n_head; h++) {
+	if (!(v = build_alloc(b, a->heads.n*sizeof *v))) return GGU_ERR_NOMEM;
+	while (2*n <= a->heads.n) n *= 2;
+	for (size_t h = 0; h < a->heads.n; h++) {
 		double i = h < n ? (double)(h + 1)/(double)n : (double)(2*(h - n) + 1)/(double)(2*n);
 		v[h] = (float)num_pow(2, -a->alibi*i);
 	}
@@ -129,18 +125,18 @@ static enum ggu_status slopes(struct builder *b, struct attention *a)
 static enum ggu_status relative(struct builder *b, const struct yaml_node *at, struct attention *a)
 {
 	const struct relative *r = &a->relative;
-	size_t side = b->g->whole ? r->buckets/2 : r->buckets, n = a->n_head*(2*r->distance + 1);
+	size_t side = b->g->whole ? r->buckets/2 : r->buckets, n = a->heads.n*(2*r->distance + 1);
 	float *v;
 	if (!r->bias.v) return GGU_OK;
 	if (a->bias_kind) return build_fail(b, at, "relative", "and alibi are two biases");
 	if (r->buckets%2 || r->distance <= side/2)
 		return build_fail(b, at, "relative", "buckets are odd, or too many for the distance");
-	TRY(build_length(b, yaml_get(at, "relative"), "bias", &r->bias, r->buckets*a->n_head));
+	TRY(build_length(b, yaml_get(at, "relative"), "bias", &r->bias, r->buckets*a->heads.n));
 	if (n > MOST_BIASES - b->n_biases)
 		return build_fail(b, at, "relative", "the biases of all heads for all distances are too many");
 	b->n_biases += n;
 	if (!(v = build_alloc(b, n*sizeof *v))) return GGU_ERR_NOMEM;
-	relative_table(r->bias.v, a->n_head, r->buckets, r->distance, b->g->whole, v);
+	relative_table(r->bias.v, a->heads.n, r->buckets, r->distance, b->g->whole, v);
 	a->bias_kind = ATTN_RELATIVE;
 	a->bias = v;
 	return GGU_OK;
@@ -162,12 +158,11 @@ static enum ggu_status caches(struct builder *b, const struct yaml_node *at, str
 	if (!a->stores && a->keys_of != (double)other) return build_fail(b, at, "keys_of", "expected a whole number");
 	if (!a->stores && b->g->whole) return build_fail(b, at, "keys_of", "of a whole sequence: they are not kept");
 	if (a->stores)
-		return build_cache(b, b->g, (struct cache){ .n_head = a->n_head, .n_kv = a->n_kv, .k_dim = a->head_dim,
-			.v_dim = a->value_dim, .layer = (size_t)b->layer, .mask = mask_of(b->g, a), .window = window }, &a->cache);
+		return build_cache(b, b->g, (struct cache){ .heads = a->heads, .layer = (size_t)b->layer,
+			.mask = mask_of(b->g, a), .window = window }, &a->cache);
 	for (a->cache = 0; a->cache < b->g->n_caches && b->g->cache[a->cache].layer != other; a->cache++) continue;
 	c = b->g->cache + a->cache;
-	if (a->cache == b->g->n_caches || c->n_head != a->n_head || c->n_kv != a->n_kv || c->k_dim != a->head_dim
-		|| c->v_dim != a->value_dim || c->v_in_k)
+	if (a->cache == b->g->n_caches || !heads_same(&c->heads, &a->heads) || c->v_in_k)
 		return build_fail(b, at, "keys_of", "is not a layer before this one with the same heads");
 	build_sight(c, mask_of(b->g, a), window);
 	return GGU_OK;
@@ -176,12 +171,12 @@ static enum ggu_status caches(struct builder *b, const struct yaml_node *at, str
 static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
 {
 	struct attention *a = params;
-	TRY(build_heads(b, at, "attention", a->n_head, &a->n_kv, &a->head_dim, &a->value_dim));
+	TRY(build_heads(b, at, "attention", &a->heads));
 	if (a->window && a->chunk) return build_fail(b, at, "attention", "expected window or chunk, not both");
 	if (a->chunk && b->g->whole) return build_fail(b, at, "chunk", "expected mask: causal");
 	TRY(weights(b, at, a));
-	TRY(build_rope_width(b, at, &a->rope_of, a->head_dim, &a->rope));
-	if (!(a->scale > 0)) a->scale = 1/sqrt((double)a->head_dim);
+	TRY(build_rope_width(b, at, &a->rope_of, a->heads.k_dim, &a->rope));
+	if (!(a->scale > 0)) a->scale = 1/sqrt((double)a->heads.k_dim);
 	TRY(slopes(b, a));
 	TRY(relative(b, at, a));
 	return caches(b, at, a);
@@ -193,8 +188,9 @@ struct buffers { size_t q, k, v, mixed, gate, stride; struct input out; };
 
 static struct buffers plan(const struct attention *a, size_t n, struct plan *p)
 {
-	size_t q = q_width(a), k = a->keys_of < 0 ? k_width(a) : 0, v = a->keys_of < 0 ? v_width(a) : 0,
-		o = out_width(a);
+	const bool own = a->keys_of < 0;
+	size_t q = heads_q(&a->heads), k = own ? heads_k(&a->heads) : 0, v = own ? heads_v(&a->heads) : 0;
+	size_t o = heads_out(&a->heads);
 	struct buffers b = { .stride = q + k + v };
 	b.q = plan_floats(p, n, b.stride);
 	b.k = b.q + q*sizeof(float);
@@ -226,7 +222,7 @@ static double macs_early(const void *params)
 {
 	const struct attention *a = params;
 	size_t n_in = a->qkv.name ? a->qkv.n_in : a->q.n_in;
-	return a->stores ? (double)(k_width(a) + v_width(a))*(double)n_in : 0;
+	return a->stores ? (double)(heads_k(&a->heads) + heads_v(&a->heads))*(double)n_in : 0;
 }
 
 /* Some of the rows of a matrix */
@@ -242,7 +238,7 @@ static struct weight part_of(const struct weight *w, size_t from, size_t n)
 static struct attend attend_of(const struct attention *a, const struct graph *g, const struct buffers *b)
 {
 	return (struct attend){ .q = b->q, .k = b->k, .v = b->v, .out = b->mixed,
-		.q_stride = b->stride, .k_stride = b->stride, .v_stride = b->stride, .out_stride = out_width(a),
+		.q_stride = b->stride, .k_stride = b->stride, .v_stride = b->stride, .out_stride = heads_out(&a->heads),
 		.q_norm = &a->q_norm, .k_norm = &a->k_norm, .v_norm = &a->v_norm, .clip = a->clip, .rope = a->rope,
 		.rope_first = a->rope_first, .growth = &a->growth,
 		.scale = a->scale, .softcap = a->softcap, .window = a->window ? a->window : a->chunk,
@@ -253,7 +249,8 @@ static struct attend attend_of(const struct attention *a, const struct graph *g,
 /* Stores keys and values of all rows before the run is narrowed to those that attend. */
 static enum ggu_status store_and_narrow(const struct attention *a, struct run *r, struct input *in, struct buffers *b)
 {
-	const struct weight k = a->qkv.name ? part_of(&a->qkv, q_width(a), k_width(a) + v_width(a)) : a->k;
+	const size_t keys_and_values = heads_k(&a->heads) + heads_v(&a->heads);
+	const struct weight k = a->qkv.name ? part_of(&a->qkv, heads_q(&a->heads), keys_and_values) : a->k;
 	const struct product p[2] = { { &k, 0, in, b->k, b->stride },
 		{ a->v.name ? &a->v : &a->k, 0, in, b->v, b->stride } };
 	struct attend t = attend_of(a, r->g, b);
@@ -271,7 +268,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 {
 	const struct attention *a = params;
 	const bool narrows = r->narrows, stores = a->stores && !narrows;
-	const struct weight q = a->qkv.name ? part_of(&a->qkv, 0, q_width(a)) : a->q;
+	const struct weight q = a->qkv.name ? part_of(&a->qkv, 0, heads_q(&a->heads)) : a->q;
 	struct buffers b = plan(a, r->n, &r->plan);
 	struct product p[4], out = { &a->out, 0, &b.out, y, r->g->n_embd };
 	struct attend t = attend_of(a, r->g, &b);

@@ -10,7 +10,8 @@
 
 struct cross {
 	struct weight q, k, v, out;
-	size_t n_head, n_kv, head_dim, value_dim, cache;
+	struct heads heads;
+	size_t cache;
 	double scale, softcap;
 };
 #define AT(member) offsetof(struct cross, member)
@@ -19,33 +20,29 @@ static const struct field fields[] = {
 	{ "k", FIELD_WEIGHT, AT(k), .flags = FIELD_NEEDED },
 	{ "v", FIELD_WEIGHT, AT(v), .flags = FIELD_NEEDED },
 	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
-	{ "heads", FIELD_SIZE, AT(n_head), 0, 1, BUILD_MAX_SIZE },
-	{ "kv_heads", FIELD_SIZE, AT(n_kv), 0, 0, BUILD_MAX_SIZE },
-	{ "head_dim", FIELD_SIZE, AT(head_dim), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
-	{ "value_dim", FIELD_SIZE, AT(value_dim), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
+	{ "heads", FIELD_SIZE, AT(heads.n), 0, 1, BUILD_MAX_SIZE },
+	{ "kv_heads", FIELD_SIZE, AT(heads.n_kv), 0, 0, BUILD_MAX_SIZE },
+	{ "head_dim", FIELD_SIZE, AT(heads.k_dim), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
+	{ "value_dim", FIELD_SIZE, AT(heads.v_dim), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ "scale", FIELD_NUMBER, AT(scale), 0, 0, 1e6 },
 	{ "softcap", FIELD_NUMBER, AT(softcap), 0, 0, 1e6 },
 	{ NULL }
 };
-
-static size_t k_width(const struct cross *c) { return c->n_kv*c->head_dim; }
-static size_t v_width(const struct cross *c) { return c->n_kv*c->value_dim; }
-static size_t out_width(const struct cross *c) { return c->n_head*c->value_dim; }
 
 static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
 {
 	struct cross *c = params;
 	struct graph *source = b->g->source;
 	size_t e = b->g->n_embd;
-	TRY(build_heads(b, at, "cross_attention", c->n_head, &c->n_kv, &c->head_dim, &c->value_dim));
-	TRY(build_shape(b, &c->q, e, c->n_head*c->head_dim, 1));
-	TRY(build_shape(b, &c->k, source->n_embd, k_width(c), 1));
-	TRY(build_shape(b, &c->v, source->n_embd, v_width(c), 1));
-	TRY(build_shape(b, &c->out, out_width(c), e, 1));
-	if (!(c->scale > 0)) c->scale = 1/sqrt((double)c->head_dim);
+	TRY(build_heads(b, at, "cross_attention", &c->heads));
+	TRY(build_shape(b, &c->q, e, heads_q(&c->heads), 1));
+	TRY(build_shape(b, &c->k, source->n_embd, heads_k(&c->heads), 1));
+	TRY(build_shape(b, &c->v, source->n_embd, heads_v(&c->heads), 1));
+	TRY(build_shape(b, &c->out, heads_out(&c->heads), e, 1));
+	if (!(c->scale > 0)) c->scale = 1/sqrt((double)c->heads.k_dim);
 	source->reader_forms |= weight_form(&c->k) | weight_form(&c->v);
-	return build_cache(b, source, (struct cache){ .n_head = c->n_head, .n_kv = c->n_kv, .k_dim = c->head_dim,
-		.v_dim = c->value_dim, .across = true, .layer = (size_t)b->layer }, &c->cache);
+	return build_cache(b, source, (struct cache){ .heads = c->heads, .across = true, .layer = (size_t)b->layer },
+		&c->cache);
 }
 
 /* ---- of the encoder's rows ---- */
@@ -53,9 +50,9 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 struct kept { size_t k, v, stride; };
 static struct kept plan_read(const struct cross *c, size_t n, struct plan *p)
 {
-	struct kept b = { .stride = k_width(c) + v_width(c) };
+	struct kept b = { .stride = heads_k(&c->heads) + heads_v(&c->heads) };
 	b.k = plan_floats(p, n, b.stride);
-	b.v = b.k + k_width(c)*sizeof(float);
+	b.v = b.k + heads_k(&c->heads)*sizeof(float);
 	return b;
 }
 
@@ -84,9 +81,9 @@ static enum ggu_status read_rows(const void *params, struct run *r, struct input
 struct buffers { size_t q; struct input out; };
 static struct buffers plan(const struct cross *c, size_t n, struct plan *p)
 {
-	struct buffers b = { plan_floats(p, n, c->n_head*c->head_dim),
-		{ .kind = INPUT_ROWS, .stride = out_width(c), .n = n, .n_in = out_width(c) } };
-	b.out.at = plan_floats(p, n, out_width(c));
+	struct buffers b = { plan_floats(p, n, heads_q(&c->heads)),
+		{ .kind = INPUT_ROWS, .stride = heads_out(&c->heads), .n = n, .n_in = heads_out(&c->heads) } };
+	b.out.at = plan_floats(p, n, heads_out(&c->heads));
 	input_plan(p, &b.out, weight_form(&c->out));
 	return b;
 }
@@ -106,7 +103,7 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 {
 	const struct cross *c = params;
 	struct buffers b = plan(c, r->n, &r->plan);
-	struct product q = { &c->q, 0, in, b.q, c->n_head*c->head_dim }, out = { &c->out, 0, &b.out, y, r->g->n_embd };
+	struct product q = { &c->q, 0, in, b.q, heads_q(&c->heads) }, out = { &c->out, 0, &b.out, y, r->g->n_embd };
 	const struct attend a = { .q = b.q, .out = b.out.at, .q_stride = q.y_stride, .out_stride = b.out.stride,
 		.rope = -1, .scale = c->scale, .softcap = c->softcap, .mask = ATTN_NONE, .cache = c->cache,
 		.across = true };

@@ -111,8 +111,8 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	TRY(build_norm_width(b, at, "kv_a_norm", &a->kv_a_norm, a->rank, a->rank));
 	TRY(build_rope_width(b, at, &a->rope_of, a->turned, &a->rope));
 	if (!(a->scale > 0)) a->scale = 1/sqrt((double)query_dim(a));
-	return build_cache(b, b->g, (struct cache){ .n_head = a->n_head, .n_kv = 1, .k_dim = key_dim(a), .v_dim = a->rank,
-		.v_in_k = true, .layer = (size_t)b->layer }, &a->cache);
+	return build_cache(b, b->g, (struct cache){ .heads = { .n = a->n_head, .n_kv = 1, .k_dim = key_dim(a),
+		.v_dim = a->rank }, .v_in_k = true, .layer = (size_t)b->layer }, &a->cache);
 }
 
 /* ---- run ---- */

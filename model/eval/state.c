@@ -85,7 +85,7 @@ static enum ggu_status shapes(struct state *s, const struct state_options *o, st
 	for (size_t i = 0; i < s->g->n_caches; i++) {
 		const struct cache *c = s->g->cache + i;
 		struct attn_shape *a = s->shape + i;
-		*a = (struct attn_shape){ c->n_head, c->n_kv, c->k_dim, c->v_dim, o->k_type, o->v_type, c->v_in_k };
+		*a = cache_shape(c, o->k_type, o->v_type);
 		if (!attn_can_store(a->k_type, a->k_dim)) return no_such_cache("keys", a->k_dim, a->k_type, err);
 		if (!a->v_in_k && !attn_can_store(a->v_type, a->v_dim))
 			return no_such_cache("values", a->v_dim, a->v_type, err);

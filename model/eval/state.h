@@ -45,6 +45,11 @@ void state_begin_anew(struct state *s);
 bool state_lacks(const struct state *s);
 /* Bytes of one page of each table. */
 size_t state_page_bytes(const struct state *s);
+static inline struct attn_shape cache_shape(const struct cache *c, uint32_t k_type, uint32_t v_type)
+{
+	const struct heads *h = &c->heads;
+	return (struct attn_shape){ h->n, h->n_kv, h->k_dim, h->v_dim, k_type, v_type, c->v_in_k };
+}
 static inline void *const *state_blocks(const struct state *s, size_t cache)
 {
 	const struct page_table *t = s->table + s->g->cache[cache].horizon;

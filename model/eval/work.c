@@ -103,10 +103,8 @@ static size_t attend_bytes(const struct graph *g)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < g->n_caches; i++) {
-		const struct cache *c = g->cache + i;
-		size_t a = attn_work_bytes(&(struct attn_shape){ c->n_head, c->n_kv, c->k_dim, c->v_dim,
-			GGU_TYPE_F32, GGU_TYPE_F32, c->v_in_k });
-		if (a > n) n = a;
+		const struct attn_shape shape = cache_shape(g->cache + i, GGU_TYPE_F32, GGU_TYPE_F32);
+		n = size_most(n, attn_work_bytes(&shape));
 	}
 	return n;
 }
