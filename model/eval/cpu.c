@@ -298,7 +298,7 @@ static void run_products(struct run *r, const struct product *p, size_t n, size_
 {
 	char name[PROFILE_NAME];
 	struct pass pass = { name, 0, GGU_TAKE_NEAR };
-	if (r->w->profile) pass_name(name, sizeof name, p, n);
+	if (r->w->profile) cpu_pass_name(name, sizeof name, p, n);
 	for (size_t i = 0; i < n; i++) pass.macs += (double)p[i].in->n*(double)p[i].w->n_in*(double)p[i].w->n_out;
 	cpu_run(r->w, &pass, tasks, product_task, &(struct products){ r->w, r->w->cut, n });
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * cpu_internal.h - shared by the files of the processor's backend: cpu.c (products and rows), cpu_attend.c,
- * cpu_experts.c, cpu_scan.c. */
+ * cpu_experts.c, cpu_scan.c and cpu_pass.c (threads); and by head.c, which makes logits with the same threads. */
 #ifndef MODEL_EVAL_CPU_INTERNAL_H
 #define MODEL_EVAL_CPU_INTERNAL_H
 #include "../../libgguf/pool.h"
@@ -38,7 +38,8 @@ struct pass { const char *name; double macs; enum ggu_take take; };
 void cpu_run(const struct work *w, const struct pass *pass, size_t n_tasks,
 	void (*fn)(void *ctx, size_t task, int worker), void *ctx);
 #define PASS(...) (&(const struct pass){ __VA_ARGS__ })
-void pass_name(char *to, size_t room, const struct product *p, size_t n);
+/* The name of a pass of products (profile.h), cut to the room that it has. */
+void cpu_pass_name(char *to, size_t room, const struct product *p, size_t n);
 
 size_t cpu_attend_bytes(const struct attn_shape *s, size_t n_rows, size_t n_pos, size_t n_threads);
 void cpu_store(struct run *r, const struct attend *a);

@@ -13,5 +13,6 @@ struct profile { size_t n; struct profile_row row[PROFILE_ROWS]; };
 /* Adds what w does from now on to p, which begins with zeros; NULL: stops. Names beyond PROFILE_ROWS go to the last
  * row. */
 void work_profile(struct work *w, struct profile *p);
+void profile_add(struct profile *p, const char *name, double secs, double macs);        /* one pass */
 
 #endif
