@@ -242,7 +242,13 @@ static void prepare(struct run *r, struct input *const *in, size_t n_in)
 
 /* Tasks go through the tokens of some outputs first, so that neighbouring tasks share rows of weights. Each thread's
  * tasks are then a range of rows, which is in memory of its own node if there are several. */
-struct cut { struct quant_mul q; const float *bias; size_t tokens, outputs, down, n_tasks, first; };   /* first: task */
+struct cut {
+	struct quant_mul q;
+	const float *bias;
+	size_t tokens, outputs;         /* of a task */
+	size_t down;                    /* tasks that go through all tokens */
+	size_t n_tasks, first;          /* first: the number of its first task among those of all products */
+};
 struct products { const struct work *w; const struct cut *cut; size_t n; };
 
 static void product_task(void *ctx, size_t task, int worker)

@@ -41,23 +41,23 @@ struct call { const struct model_call *c; size_t n_tokens, fetched; };
 /* Lists the segments of the batch's rows, which begin with token `at` of the call, and copies their ids. */
 static enum ggu_status fill(struct run *r, struct call *o, size_t at)
 {
-	enum ggu_status s = GGU_OK;
 	size_t from = 0, t = 0;
-	for (size_t i = 0; i < o->c->n_parts && t < r->n && !s; i++) {
+	for (size_t i = 0; i < o->c->n_parts && t < r->n; i++) {
 		const struct part *p = o->c->part + i;
-		size_t skip = at > from ? at - from : 0, n;
+		size_t skip = at > from ? at - from : 0, n, end;
 		from += p->n;
 		if (skip >= p->n) continue;
 		n = size_least(p->n - skip, r->n - t);
-		if ((s = state_reserve(p->state, n, r->err))) break;
-		r->seg[r->n_seg++] = (struct segment){ p->state, t, n, p->state->pos,
-			o->c->rows ? size_least(n, skip + n - size_least(p->first, skip + n)) : 0, t,
-			p->state->is_long };
+		end = skip + n;
+		TRY(state_reserve(p->state, n, r->err));
+		r->seg[r->n_seg++] = (struct segment){ .state = p->state, .t0 = t, .n = n, .pos = p->state->pos,
+			.wanted = o->c->rows ? size_least(n, end - size_least(p->first, end)) : 0, .turn = t,
+			.is_long = p->state->is_long };
 		memcpy(r->w->ids + t, p->ids + skip, n*sizeof *p->ids);
 		memcpy(p->state->ids + p->state->pos, p->ids + skip, n*sizeof *p->ids);
 		t += n;
 	}
-	return s;
+	return GGU_OK;
 }
 
 static size_t wanted(const struct run *r)

@@ -154,18 +154,26 @@ static const float *weigh_before(struct run *r, const struct experts *o, const s
 	return by;
 }
 
-/* The experts that have rows: all go through gate and up, then all through down. */
-static enum ggu_status through(struct run *r, const struct experts *o, const struct buffers *b, struct routes *x,
+/* What is in host memory at b->inputs: experts' inputs, those of their down, and the list for multiply. */
+struct lists { struct input *one, *gated, **in; struct product *p; };
+static struct lists lists_at(const struct run *r, const struct buffers *b)
+{
+	struct lists l = { .one = run_host(r, b->inputs), .p = run_host(r, b->products) };
+	l.gated = l.one + b->active + 1;
+	l.in = (struct input **)(l.gated + b->active + 1);
+	return l;
+}
+
+/* Gate and up of all experts that have rows. */
+static enum ggu_status gate_and_up(struct run *r, const struct experts *o, const struct buffers *b, struct routes *x,
 	struct input *in)
 {
 	const float *by = o->weigh_input ? weigh_before(r, o, b, x) : NULL;
+	const struct lists l = lists_at(r, b);
 	size_t e = r->g->n_embd, n_p = 0, n_in = 0, wide = ffn_wide(&o->each);
-	struct input *inputs = run_host(r, b->inputs), *gated = inputs + b->active + 1,
-		**list = (struct input **)(gated + b->active + 1);
-	struct product *p = run_host(r, b->products);
 	for (size_t m = 0, i = 0; m < o->route.n_experts; m++) {
 		size_t at = x->first[m], n = x->first[m + 1] - at;
-		struct input *one = inputs + i;
+		struct input *one = l.one + i;
 		if (!n) continue;
 		if (picks(o, r->n)) {
 			*one = (struct input){ .kind = INPUT_PICK, .at = b->picked + at*e*sizeof(float), .stride = e,
@@ -173,22 +181,29 @@ static enum ggu_status through(struct run *r, const struct experts *o, const str
 				.from = in->at, .from_stride = in->stride, .pick = x->pick + at,
 				.by = by ? by + at : NULL };
 			input_plan(&r->plan, one, ffn_forms(&o->each));
-			list[n_in++] = one;
+			l.in[n_in++] = one;
 		} else one = in;
-		n_p += ffn_products(&o->each, m, one, b->wide + at*wide*sizeof(float), p + n_p);
-		gated[i++] = ffn_gated(&o->each, n, b->wide + at*wide*sizeof(float));
+		n_p += ffn_products(&o->each, m, one, b->wide + at*wide*sizeof(float), l.p + n_p);
+		l.gated[i++] = ffn_gated(&o->each, n, b->wide + at*wide*sizeof(float));
 	}
-	if (!picks(o, r->n)) list[n_in++] = in;
-	TRY(r->be->multiply(r, list, n_in, p, n_p));
-	n_p = 0;
+	if (!picks(o, r->n)) l.in[n_in++] = in;
+	return r->be->multiply(r, l.in, n_in, l.p, n_p);
+}
+
+/* Down of the same. */
+static enum ggu_status down_each(struct run *r, const struct experts *o, const struct buffers *b,
+	const struct routes *x)
+{
+	const struct lists l = lists_at(r, b);
+	size_t e = r->g->n_embd, n = 0;
 	for (size_t m = 0; m < o->route.n_experts; m++) {
 		if (x->first[m + 1] == x->first[m]) continue;
-		input_plan(&r->plan, gated + n_p, weight_form(&o->each.down));
-		list[n_p] = gated + n_p;
-		p[n_p] = (struct product){ &o->each.down, m, gated + n_p, b->done + x->first[m]*e*sizeof(float), e };
-		n_p++;
+		input_plan(&r->plan, l.gated + n, weight_form(&o->each.down));
+		l.in[n] = l.gated + n;
+		l.p[n] = (struct product){ &o->each.down, m, l.gated + n, b->done + x->first[m]*e*sizeof(float), e };
+		n++;
 	}
-	return r->be->multiply(r, list, n_p, p, n_p);
+	return r->be->multiply(r, l.in, n, l.p, n);
 }
 
 static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
@@ -206,7 +221,8 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	if (!s && o->shared.down.name) s = r->be->multiply(r, &(struct input *){ &b.shared_down }, 1, &down, 1);
 	if (s) return s;
 	r->be->route(r, &o->route, b.scores, &x);
-	TRY(through(r, o, &b, &x, in));
+	TRY(gate_and_up(r, o, &b, &x, in));
+	TRY(down_each(r, o, &b, &x));
 	r->be->combine(r, &(struct combine){ .routes = &x, .n_used = o->route.n_used, .out = b.done,
 		.shared = b.shared_done, .shared_gate = b.gate, .y = y });
 	return GGU_OK;

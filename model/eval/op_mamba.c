@@ -111,7 +111,8 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	struct input *low[3] = { &b.low, &b.b, &b.c };
 	enum ggu_status s = r->be->multiply(r, &in, 1, &first, 1);
 	if (s) return s;
-	r->be->conv(r, &(struct conv){ b.xz, 2*m->inner, m->inner, m->width, m->conv.v, m->conv_bias.v, m->conv_at });
+	r->be->conv(r, &(struct conv){ .x = b.xz, .stride = 2*m->inner, .n = m->inner, .width = m->width,
+		.w = m->conv.v, .bias = m->conv_bias.v, .fixed = m->conv_at });
 	TRY(r->be->multiply(r, &(struct input *){ &b.x }, 1, &dbc, 1));
 	TRY(r->be->multiply(r, low, 3, &dt, 1));
 	r->be->scan_channels(r, &(struct channel_scan){ .x = b.xz, .x_stride = 2*m->inner, .dt = b.dt, .b = b.b.at,

@@ -99,7 +99,8 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 		.a = m->a.v, .d = m->d.v, .dt_bias = m->dt_bias.v, .fixed = m->state_at };
 	enum ggu_status s = r->be->multiply(r, &in, 1, &first, 1);
 	if (s) return s;
-	r->be->conv(r, &(struct conv){ x, b.stride, channels(m), m->width, m->conv.v, m->conv_bias.v, m->conv_at });
+	r->be->conv(r, &(struct conv){ .x = x, .stride = b.stride, .n = channels(m), .width = m->width, .w = m->conv.v,
+		.bias = m->conv_bias.v, .fixed = m->conv_at });
 	r->be->scan_heads(r, &scan);
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }

@@ -16,8 +16,8 @@ struct slab { struct slab *next; size_t page_bytes, left; char *fresh; _Alignas(
 static size_t taken_by(size_t size) { return size_up(sizeof(struct page) + size, 64); }
 static bool is_big(size_t page_bytes) { return page_bytes >= LARGE/8; }
 
-/* The number of pages of the next slab: as many as there are already. So most of a slab is in use, and memory that was
- * not touched costs nothing. With less than a large page of memory at first, these positions would stay in small pages,
+/* The next slab has room for as many bytes as there are already. So most of a slab is in use, and memory that was not
+ * touched costs nothing. With less than a large page of memory at first, these positions would stay in small pages,
  * and attention to them would be slow for good. */
 static struct slab *slab_new(struct pages *p, size_t page_bytes)
 {

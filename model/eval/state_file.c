@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * state_file.c - a state as bytes, in the layout and byte order of this machine:
  *
- *   struct head | attn_shape of each cache | first page of each table | ids[pos] | pages, table by table | fixed floats
- *   | those of its source, if it has one
+ *   struct header | attn_shape of each cache | first page of each table | ids[pos] | pages, table by table |
+ *   fixed floats | those of its source, if it has one
  *
  * The model's number (graph_id.c), shapes and sizes say what the state belongs to; they must match those of the state
  * that loads it. So must the number in `magic`, which grows with each change of the layout: states of another version
@@ -13,14 +13,14 @@
 #include "model_internal.h"
 
 static const char magic[] = "ggustat5";
-struct head {
+struct header {
 	char magic[8];
 	uint64_t model, n_layer, n_embd, n_vocab, n_caches, fixed_floats, page_bytes, pos, is_long;
 };
 
-static struct head head_of(const struct state *s)
+static struct header header_of(const struct state *s)
 {
-	struct head h = { .model = graph_id(s->g), .n_layer = s->g->n_layer, .n_embd = s->g->n_embd,
+	struct header h = { .model = graph_id(s->g), .n_layer = s->g->n_layer, .n_embd = s->g->n_embd,
 		.n_vocab = s->g->n_vocab, .n_caches = s->g->n_caches, .fixed_floats = s->g->fixed_floats,
 		.page_bytes = state_page_bytes(s), .pos = s->pos, .is_long = s->is_long };
 	memcpy(h.magic, magic, sizeof h.magic);
@@ -51,7 +51,7 @@ static bool pages_bytes(const struct state *s, size_t n, const void *first, uint
 
 size_t state_save_bytes(const struct state *s)
 {
-	size_t n = sizeof(struct head) + (s->g->n_caches*SHAPE_NUMBERS + s->g->n_horizons)*sizeof(uint64_t);
+	size_t n = sizeof(struct header) + (s->g->n_caches*SHAPE_NUMBERS + s->g->n_horizons)*sizeof(uint64_t);
 	for (size_t i = 0; i < s->g->n_horizons; i++)
 		n += (page_count(s->pos) - s->table[i].first)*s->table[i].page_bytes;
 	n += s->pos*sizeof *s->ids + s->g->fixed_floats*sizeof *s->fixed;
@@ -66,7 +66,7 @@ static char *put(char *to, const void *from, size_t n)
 
 void state_save(const struct state *s, void *to)
 {
-	struct head h = head_of(s);
+	struct header h = header_of(s);
 	char *p = put(to, &h, sizeof h);
 	for (size_t i = 0; i < s->g->n_caches; i++) {
 		uint64_t v[SHAPE_NUMBERS];
@@ -108,7 +108,7 @@ static bool shapes_match(const struct state *s, const char *bytes)
 }
 
 /* The parts of a saved state, as pointers into its bytes; rest: what follows it. */
-struct loaded { struct head h; const char *first, *ids, *pages, *fixed; struct cursor rest; };
+struct loaded { struct header h; const char *first, *ids, *pages, *fixed; struct cursor rest; };
 static enum ggu_status known_ids(const struct state *s, const struct loaded *l, struct ggu_error *err)
 {
 	for (size_t i = 0; i < l->h.pos; i++) {
@@ -123,7 +123,7 @@ static enum ggu_status known_ids(const struct state *s, const struct loaded *l, 
 
 static enum ggu_status parse(const struct state *s, struct cursor c, struct loaded *l, struct ggu_error *err)
 {
-	struct head own = head_of(s);
+	struct header own = header_of(s);
 	size_t n = c.left, fixed = s->g->fixed_floats*sizeof *s->fixed;
 	uint64_t pages, all;            /* which may be more than size_t counts */
 	const void *at = take(&c, sizeof l->h), *shapes = take(&c, s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t));

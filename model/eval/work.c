@@ -242,8 +242,8 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 	layers = measure_work(&w, s, n_ctx, threads);
 	narrow = g->n_readers ? layers : measure_layers(&w, w.n_batch, 1);
 	measure_weight(&head, &g->head, 1);
-	*cost = (struct model_cost){ layers.macs, layers.macs - layers.macs_all, head.macs, layers.weight_bytes,
-		head.weight_bytes };
+	*cost = (struct model_cost){ .macs = layers.macs, .wanted_macs = layers.macs - layers.macs_all,
+		.head_macs = head.macs, .weight_bytes = layers.weight_bytes, .head_bytes = head.weight_bytes };
 	measure_state(s, n_ctx, w.n_batch, cost);
 	if (g->source) {
 		cost->source_macs = measure_work(&source, s->source, n_ctx, threads).macs;

@@ -237,7 +237,7 @@ static void a_state_that_could_not_be_loaded_begins_anew(void **unused)
 	}
 }
 
-/* The bytes say where a table's pages begin: after the head's ten numbers and six of each cache. */
+/* The bytes say where a table's pages begin: after the header's ten numbers and six of each cache. */
 static void saved_states_begin_where_they_can(void **unused)
 {
 	struct setting x = set_up(&mixed, 64);
