@@ -357,7 +357,8 @@ int main(int argc, char **argv)
 	struct ggu_pool *pool;
 	bool all;
 	opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-diff", "compare two GGUF files",
-		"[--metadata] [--tensors] [--values] [-u] [--brief] [-I REGEX]... [--json] [-j N] [-o FILE] A B", 2, 2 });
+		"[--metadata] [--tensors] [--values] [-u] [--brief] [-I REGEX]... [--json] [-j N] [-o FILE] A B",
+		2, 2 });
 	all = !o.metadata && !o.tensors && !o.values;
 	names = argv;
 	if (o.brief && (o.json || o.unified))
