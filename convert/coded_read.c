@@ -137,7 +137,7 @@ static enum ggu_status take_scales(struct reading *r, uint64_t matrix, uint64_t 
 	const bool sign = k->zero.in.name && k->zero.in.dtype->bytes == 1;
 	struct scales *s = &r->s;
 	uint8_t zero[PIECE] = { 0 };
-	if (line == s->line && first >= s->first && first + n <= s->first + s->n) return GGU_OK;
+	if (s->n && line == s->line && first >= s->first && first + n <= s->first + s->n) return GGU_OK;
 	if (r->many && k->scale_columns <= PIECE) {
 		first = 0;
 		n = (size_t)k->scale_columns;

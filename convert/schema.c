@@ -141,15 +141,16 @@ static const struct { const char *key; check_fn *each, *whole; } parts[] = {
 enum { N_PARTS = sizeof parts/sizeof *parts };
 
 /* A misspelt name or default would never be read, nor would an inherited default whose name is misspelt in the
- * expression that should read it, by which a key of config.json is null if it is left out. Inherited names may be there
- * for others. */
+ * expression that should read it, by which a key of config.json is null if it is left out. What a description ignores
+ * need not be read. Inherited names may be there for others. */
 static enum ggu_status unread(const struct walk *w, const struct yaml_node *map)
 {
 	const struct arch *a = w->c->arch;
 	for (size_t i = 0; map && map->kind == YAML_MAPPING && i < map->count; i++) {
 		const struct yaml_node *key = map->keys[i];
 		const bool own = !strcmp(key->file, a->file);
-		if ((!own && map != a->defaults) || yaml_mentions(a->convert, key->text)
+		if ((!own && map != a->defaults) || yaml_get(yaml_get(a->convert, "ignore"), key->text)
+			|| yaml_mentions(a->convert, key->text)
 			|| yaml_mentions(a->defaults, key->text) || yaml_mentions(a->classes, key->text))
 			continue;
 		if (own) return config_fail(w->c, key, w->err, "%.60s: no expression reads it", key->text);

@@ -136,7 +136,8 @@ static void evaluate(struct model *m)
 static void resolve(const struct arch *a)
 {
 	static struct ggu_pool *pool;
-	struct model m = { .arena = expr_arena_new(), .pool = pool ? pool : (pool = ggu_pool_new(1)) };
+	struct model m = { .be = &backend_cpu, .arena = expr_arena_new(),
+		.pool = pool ? pool : (pool = ggu_pool_new(1)) };
 	struct ggu_error err = { 0 };
 	size_t n;
 	uint8_t *bytes = make_model(a->name, &n);
