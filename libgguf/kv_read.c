@@ -147,6 +147,8 @@ enum ggu_status ggu_kv_read(struct ggu_cursor *c, struct ggu_meta *m)
 	c->where = kv.key.p;
 	TRY(value(c, &m->arena, &kv));
 	s = pair(c, m, &kv);
+	if (!kv.key.n && kv.type == GGU_U8 && !*kv.v.scalar)    /* zeros are no pair: see ggu_table_read */
+		return s;
 	if (s != GGU_OK)
 		return ggu_tolerate(c->lenient, s, c->err);
 	s = ggu_meta_append(m, &kv);

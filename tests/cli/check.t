@@ -191,6 +191,18 @@ rm s-00003-of-*
 not_ok "a shard that is missing" 2 gguf-check s-00001-of-*.gguf
 head -c 2000 m.gguf >cut.gguf
 is "a header that is cut short is one defect" "$(gguf-check cut.gguf | sed 's/.*\[//')" "3]"
+# zeros, as an unfinished download leaves them, are one defect: not one for each entry that they could be
+dd if=/dev/null of=cut.gguf bs=1000000 seek=1 2>/dev/null
+is "a header that ends in zeros is one defect" "$(gguf-check cut.gguf | sed 's/.*\[//')" "5]"
+for counts in "2^40 1" "2^27 1" "1 2^40" "1 2^28"; do
+	printf 'header %s\nkey "general.architecture" str\nstr "llama"\n' "$counts" | compile >zeros.gguf
+	dd if=/dev/null of=zeros.gguf bs=1000000 seek=5000 2>/dev/null
+	is "... of 5 GB that could be entries, too: header $counts" \
+		"$(gguf-check zeros.gguf | sed 's/.*\[//' | tail -n 1)" \
+		"$(case $counts in *' 1') echo 11 ;; *) echo 5 ;; esac)]"
+	not_ok "... gguf-info" 2 gguf-info zeros.gguf
+done
+rm zeros.gguf
 head -c 3000000 m.gguf >cut.gguf
 gguf-check cut.gguf >out
 is "data that is cut short: the tensors that miss some" "$? $(sed 's/.*\[//' out | sort -u)" "1 18]"
