@@ -81,7 +81,7 @@ static enum ggu_status load(const struct imatrix *im, const struct covariance *c
 	const size_t n = covariance_floats(c->n_in, c->block);
 	enum ggu_status s = GGU_OK;
 	if (c->sums) memcpy(to, c->sums + mat*n, n*sizeof *to);
-	else s = ggu_read(im->file, c->tensor, mat*n*sizeof *to, to, n*sizeof *to, err);
+	else s = ggu_read(im->file, c->tensor, (uint64_t)mat*n*sizeof *to, to, n*sizeof *to, err);
 	for (size_t i = 0; !s && i < n; i++)
 		if (!isfinite(to[i]))
 			s = ggu_fail(err, GGU_ERR_FORMAT, c->sums ? GGU_NO_OFFSET : c->tensor->entry, c->name,
@@ -157,7 +157,7 @@ static enum ggu_status wait(struct waiting *w, size_t n_in, const float *x, size
 {
 	const size_t cap = w->n + n <= TOKENS/2 ? 2*(w->n + n) : TOKENS;
 	if (w->n + n > w->cap) {
-		float *to = realloc(w->x, cap*n_in*sizeof *to);
+		float *to = realloc(w->x, size_times(cap, n_in*sizeof *to));
 		if (!to) return GGU_ERR_NOMEM;
 		w->x = to;
 		w->cap = cap;
@@ -282,7 +282,7 @@ static enum ggu_status merge_one(struct imatrix *im, const struct imatrix *src, 
 {
 	const size_t n = covariance_floats(from->n_in, from->block);
 	struct covariance *to = covariance_find(im, from->name);
-	float *part = malloc(n*sizeof *part);
+	float *part = malloc(size_times(n, sizeof *part));
 	enum ggu_status s = part ? GGU_OK : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, from->name, "out of memory");
 	if (!s && !to) s = covariance_new(im, from->name, from->n_in, from->n_mat, from->block, false, &to, err);
 	if (!s && (to->n_in != from->n_in || to->n_mat != from->n_mat || to->block != from->block))

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/size.h"
 #include "../libgguf/text.h"
 #include "../libgguf/try.h"
 #include "imatrix_internal.h"
@@ -265,10 +266,12 @@ static enum ggu_status write_covariances(struct ggu_writer *w, const struct imat
 	for (size_t i = 0; i < im->n_cov && !s; i++) {
 		const struct covariance *c = im->cov[i];
 		const size_t n = covariance_floats(c->n_in, c->block);
-		float *part = c->sums ? NULL : malloc(n*sizeof *part);
+		float *part = c->sums ? NULL : malloc(size_times(n, sizeof *part));
 		if (!c->sums && !part) return ggu_no_memory(err);
 		for (size_t m = 0; m < c->n_mat && !s; m++) {
-			if (part) s = ggu_read(im->file, c->tensor, m*n*sizeof *part, part, n*sizeof *part, err);
+			if (part)
+				s = ggu_read(im->file, c->tensor, (uint64_t)m*n*sizeof *part, part, n*sizeof *part,
+					err);
 			if (!s) s = ggu_writer_data(w, part ? part : c->sums + m*n, n*sizeof *part, err);
 		}
 		free(part);

@@ -133,7 +133,7 @@ size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in)
 {
 	size_t bytes = form == QUANT_ACT_FLOAT ? float_act_bytes(n_tokens, n_in)
 		: mul_act_bytes(block_of(form), n_tokens, n_in);
-	return size_up(bytes, 64);
+	return size_room(bytes, 64);
 }
 size_t quant_act_most_bytes(enum quant_act form, size_t n_tokens, size_t n_in)
 {

@@ -53,7 +53,7 @@ static size_t phase_floats(size_t n_in) { return (n_in/FLOAT_LANES + 1)*quant_fl
 size_t float_columns_bytes(size_t n_tokens, size_t n_in)
 {
 	size_t tokens = quant_float_table->tokens;
-	return size_parts(n_tokens, tokens)*FLOAT_LANES*phase_floats(n_in)*sizeof(float);
+	return size_times(size_parts(n_tokens, tokens), FLOAT_LANES*phase_floats(n_in)*sizeof(float));
 }
 /* The size of whole strips, even for few tokens, which need less: so no part of the tokens needs more than the steps
  * that it has. */

@@ -38,7 +38,7 @@ size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 {
 	size_t tokens = panel_of(block)->tokens;
 	if (mul_few(block, n_tokens)) return n_tokens*mul_row->strip_bytes(block, n_in);
-	return size_parts(n_tokens, tokens)*(n_in/block)*mul_strip_bytes(block, tokens);
+	return size_times(size_parts(n_tokens, tokens), n_in/block*mul_strip_bytes(block, tokens));
 }
 /* Where n_in activations of tokens t.. are from column i on, and the distance to the next strip: strips are stored a
  * chunk of columns after another, in the order in which panels use them. */

@@ -16,7 +16,7 @@ enum { ROWS = 128 };
 
 static void *aligned(size_t bytes)
 {
-	return msg_need(aligned_alloc(64, size_up(bytes, 64)));
+	return msg_need(aligned_alloc(64, size_room(bytes, 64)));
 }
 
 struct fit {
@@ -37,12 +37,12 @@ struct fit {
 struct room { float *x, *b; void *act, *work; };
 static size_t room_bytes(const struct fit *f, struct room *r, char *base)
 {
-	const size_t row = size_up(ROWS*f->n_in*sizeof(float), 64);
+	const size_t row = size_room(size_times(f->n_in, ROWS*sizeof(float)), 64);
 	const size_t act = size_up(quant_act_bytes(QUANT_ACT_FLOAT, ROWS, f->n_in), 64),
 		mul = quant_mul_work_bytes(f->n_in);
 	const size_t feedback = f->q ? quant_feedback_work_bytes(f->q, ROWS) : 0;
 	if (r) *r = (struct room){ (void *)base, (void *)(base + row), base + 2*row, base + 2*row + act };
-	return size_up(2*row + act + size_most(feedback, mul), 64);
+	return size_room(size_plus(size_times(2, row), size_plus(act, size_most(feedback, mul))), 64);
 }
 /* Adds to x what the targets lack, from row `first` on. */
 static void correct(const struct fit *f, const struct room *r, size_t first, size_t rows)
@@ -182,7 +182,7 @@ struct recode_result calibrate_fit(const struct fitting *fitting, size_t i, cons
 		f.dst = (unsigned char *)to + mat*f.rows*f.out_row;
 		f.y = y + mat*f.rows*f.n_in;
 		f.work_bytes = room_bytes(&f, NULL, NULL);
-		f.work = aligned(workers*f.work_bytes);
+		f.work = aligned(size_times(workers, f.work_bytes));
 		ggu_pool_run(fitting->pool, tasks, fit_task, &f);
 		add_up(&result, f.result, tasks, (uint64_t)mat*f.rows*f.n_in);
 		free(f.work);

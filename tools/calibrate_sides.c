@@ -15,6 +15,7 @@
 #include "temp.h"
 
 enum { TOKENS = 2048 };         /* that are evaluated at once, or one window if it is longer */
+enum { PAGE = 4096 };
 
 /* ---- evaluating ---- */
 
@@ -49,7 +50,7 @@ void side_step(const struct calibration *c, const struct side *s, struct windows
 }
 float *calibrate_floats(size_t rows, size_t n)
 {
-	return msg_need(n <= SIZE_MAX/sizeof(float)/(rows + 1) ? malloc(rows*n*sizeof(float)) : NULL);
+	return msg_need(malloc(size_times(rows, size_times(n, sizeof(float)))));
 }
 
 /* ---- setting up ---- */
@@ -102,7 +103,7 @@ size_t sides_room(const struct calibration *c, size_t i)
 	const struct ggu_tensor *t = c->re->t[i];
 	if (!ggu_type_bytes(c->re->choice[i].type, t->ne[0]*ggu_tensor_rows(t), &bytes))
 		msg_die("%s: bad size", t->name);
-	return size_up((size_t)bytes, 64);
+	return bytes < SIZE_MAX ? size_room((size_t)bytes, 64) : SIZE_MAX;
 }
 /* The file that the output will be, for the caller to free, or NULL: it is no file. A link may lead to another folder,
  * and only that one is open to writing (sandbox.h). */
@@ -129,22 +130,23 @@ static void *map_beside(const char *out, size_t bytes)
 	errno = why;
 	return map;
 }
+static size_t pages(size_t bytes) { return size_room(bytes, PAGE); }
 /* Room for streams and blocks, in a file without a name if there is a folder for it. */
 static void make_room(struct calibration *c, const struct calibrate_options *o)
 {
-	const size_t stream = (c->n_windows*c->ctx*c->e*sizeof(float) + 4095)/4096*4096;
+	const size_t tokens = c->n_windows*c->ctx, stream = pages(size_times(tokens, c->e*sizeof(float)));
 	size_t held;
 	char *file = output_file(o->out);
 	void *map;
-	c->map_bytes = 2*stream + 4096;
+	c->map_bytes = size_plus(size_times(2, stream), PAGE);
 	for (size_t i = 0; i < c->re->n; i++) {
 		const struct ggu_tensor *t = c->re->t[i];
-		c->map_bytes += sides_room(c, i);
+		c->map_bytes = size_plus(c->map_bytes, sides_room(c, i));
 		if (t->ne[1] == c->e && t->ne[2]*t->ne[3] == 1 && t->ne[0] > c->held_n_in)
 			c->held_n_in = (size_t)t->ne[0];
 	}
-	held = (c->n_windows*c->ctx*c->held_n_in*sizeof(float) + 4095)/4096*4096;
-	c->map_bytes += held;
+	held = pages(size_times(tokens, c->held_n_in*sizeof(float)));
+	c->map_bytes = size_plus(c->map_bytes, held);
 	map = file ? map_beside(file, c->map_bytes)
 		: mmap(NULL, c->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)

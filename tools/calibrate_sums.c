@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * calibrate_sums.c - sums over the inputs of a weight, by quant/outer.h. */
 #include <stdlib.h>
+#include "../libgguf/size.h"
 #include "../quant/outer.h"
 #include "calibrate_internal.h"
 #include "msg.h"
@@ -8,7 +9,7 @@
 struct cross cross_new(size_t n_a, size_t n_b, bool lower)
 {
 	struct cross c = { n_a, n_b, lower, NULL };
-	c.sum = msg_need(n_b <= SIZE_MAX/sizeof *c.sum/n_a ? calloc(n_a, n_b*sizeof *c.sum) : NULL);
+	c.sum = msg_need(calloc(n_a, size_times(n_b, sizeof *c.sum)));
 	return c;
 }
 void cross_free(struct cross *c)

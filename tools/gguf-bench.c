@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/size.h"
 #include "../libgguf/text.h"
 #include "../libgguf/types.h"
 #include "../model/eval/profile.h"
@@ -208,12 +209,12 @@ static size_t most(const struct list *l)
 static size_t run(struct bench *b, struct test *t)
 {
 	size_t n = 0, n_vocab = model_n_vocab(b->m), prompt = most(&o.prompt), generate = most(&o.generate);
-	size_t out = model_has_head(b->m) ? model_n_logits(b->m) : prompt*model_n_embd(b->m);
+	size_t out = model_has_head(b->m) ? model_n_logits(b->m) : size_times(prompt, model_n_embd(b->m));
 	size_t ctx = most(&o.depth) + (prompt > generate ? prompt : generate);
 	struct state_options cache = load_cache_types(&o.cache, GGU_TYPE_I16);
 	struct ggu_error err;
 	b->reader = generate ? limits_reader_new(quant_selected(), model_pool(b->m)) : NULL;
-	b->results = msg_need(malloc((out + 1)*sizeof *b->results));
+	b->results = msg_need(malloc(size_times(size_plus(out, 1), sizeof *b->results)));
 	b->ids = msg_need(malloc((ctx + 1)*sizeof *b->ids));
 	for (size_t i = 0; i < ctx; i++) b->ids[i] = (int32_t)((i*2654435761u >> 7)%n_vocab);
 	if (session_new(&b->s, b->m, ctx ? ctx : 1, 0, &cache, &err))

@@ -140,7 +140,7 @@ static void encode(struct group *g)
 static void put_logits(const struct group *g, const float *rows)
 {
 	size_t e = model_n_embd(g->m), v = model_n_logits(g->m), step = ((size_t)16 << 20)/sizeof(float)/v + 8;
-	float *logits = msg_need(malloc((step < g->l.n_ids ? step : g->l.n_ids)*v*sizeof *logits));
+	float *logits = msg_need(malloc(size_times(size_least(step, g->l.n_ids), v*sizeof *logits)));
 	struct ggu_error err;
 	for (size_t at = 0; at < g->l.n_ids; at += step) {
 		size_t n = g->l.n_ids - at < step ? g->l.n_ids - at : step;
@@ -169,7 +169,7 @@ static void run(struct group *g)
 	struct ggu_error err;
 	float *rows;
 	if (!l->n) return;
-	rows = width <= SIZE_MAX/sizeof(float)/l->n_ids ? malloc(l->n_ids*width*sizeof *rows) : NULL;
+	rows = malloc(size_times(l->n_ids, size_times(width, sizeof *rows)));
 	if (!rows) msg_die("out of memory for %zu rows", l->n_ids);
 	make_work(g);
 	*(o.hidden ? &c.hidden : &c.rows) = rows;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/size.h"
 #include "load.h"
 #include "logits_file.h"
 #include "msg.h"
@@ -98,8 +99,9 @@ static struct side side_new(struct model *m, const char *path, const struct team
 	struct side d = { .m = m, .path = path };
 	struct ggu_error err;
 	d.part = msg_need(calloc(n, sizeof *d.part));
-	d.rows = msg_need(malloc(n*per*model_n_embd(m)*sizeof *d.rows));
-	if (o.base || o.save) d.logits = msg_need(malloc(TILE_ROWS*model_n_logits(m)*sizeof *d.logits));
+	d.rows = msg_need(malloc(size_times(n*per, size_times(model_n_embd(m), sizeof *d.rows))));
+	if (o.base || o.save)
+		d.logits = msg_need(malloc(size_times(model_n_logits(m), TILE_ROWS*sizeof *d.logits)));
 	if (work_new_for(&d.w, m, t->pool, n_batch(n), &err)) msg_die_error(path, &err);
 	for (size_t i = 0; i < n; i++)
 		if (state_new(&d.part[i].state, m, cache, &err)) msg_die_error(path, &err);
@@ -330,10 +332,10 @@ static struct team team_new(const struct job *j, struct ggu_pool *pool)
 	t.next = msg_need(malloc(n*j->per*sizeof *t.next));
 	t.score = msg_need(malloc(n*j->per*sizeof *t.score));
 	if (j->from_file) {
-		t.base = msg_need(malloc(TILE_ROWS*model_n_logits(j->a)*sizeof *t.base));
-		t.row_from = msg_need(malloc(TILE_ROWS*logits_file_row_bytes(&j->base)));
+		t.base = msg_need(malloc(size_times(model_n_logits(j->a), TILE_ROWS*sizeof *t.base)));
+		t.row_from = msg_need(malloc(size_times(TILE_ROWS, logits_file_row_bytes(&j->base))));
 	}
-	if (o.save) t.row_to = msg_need(malloc(TILE_ROWS*logits_file_row_bytes(&j->save)));
+	if (o.save) t.row_to = msg_need(malloc(size_times(TILE_ROWS, logits_file_row_bytes(&j->save))));
 	t.a = side_new(j->a, o.model, &t, n, j->per, &j->cache);
 	if (j->b) t.b = side_new(j->b, o.base, &t, n, j->per, NULL);
 	return t;

@@ -3,6 +3,7 @@
  * several that have windows of their own and sum in turns (turns.h). */
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/size.h"
 #include "../libgguf/text.h"
 #include "imatrix_collect.h"
 #include "load.h"
@@ -90,7 +91,8 @@ static struct team team_new(struct collect *c, struct ggu_pool *pool, size_t bat
 	t.part = msg_need(calloc(t.n, sizeof *t.part));
 	t.source = msg_need(calloc(t.n, sizeof *t.source));
 	t.target = msg_need(malloc(t.n*c->ctx*sizeof *t.target));
-	if (c->process_output) t.rows = msg_need(malloc(t.n*c->ctx*model_n_embd(c->model)*sizeof *t.rows));
+	if (c->process_output)
+		t.rows = msg_need(malloc(size_times(t.n*c->ctx, size_times(model_n_embd(c->model), sizeof *t.rows))));
 	if (work_new_for(&t.w, c->model, pool, whole_batch(c, batch), &err)) msg_die_error(c->name, &err);
 	for (size_t i = 0; i < t.n; i++)
 		if (state_new(&t.part[i].state, c->model, NULL, &err)) msg_die_error(c->name, &err);

@@ -38,17 +38,21 @@
 
 #define NO_BUFFER SIZE_MAX
 enum { PLAN_ALIGN = 64 };
-/* Bytes of scratch memory: the backend's, and the host's for what operators themselves look at. */
+/* Bytes of scratch memory: the backend's, and the host's for what operators themselves look at. SIZE_MAX, or nearly:
+ * there cannot be as much, and the plan is never carried out. */
 struct plan { const struct backend *be; size_t used, peak, host_used, host_peak; };
 static inline size_t plan_more(size_t *used, size_t *peak, size_t bytes)
 {
 	size_t at = *used;
-	*used += size_up(bytes, PLAN_ALIGN);
+	*used = size_plus(at, size_room(bytes, PLAN_ALIGN));
 	if (*used > *peak) *peak = *used;
 	return at;
 }
 static inline size_t plan_take(struct plan *p, size_t bytes) { return plan_more(&p->used, &p->peak, bytes); }
-static inline size_t plan_floats(struct plan *p, size_t rows, size_t n) { return plan_take(p, rows*n*sizeof(float)); }
+static inline size_t plan_floats(struct plan *p, size_t rows, size_t n)
+{
+	return plan_take(p, size_times(rows, size_times(n, sizeof(float))));
+}
 static inline size_t plan_host(struct plan *p, size_t bytes) { return plan_more(&p->host_used, &p->host_peak, bytes); }
 
 /* ---- inputs of products ---- */

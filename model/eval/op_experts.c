@@ -82,7 +82,8 @@ struct buffers {
 
 static size_t route_bytes(const struct router *o, size_t n)
 {
-	return n*o->n_used*(3*sizeof(uint32_t) + sizeof(float)) + (o->n_experts + 1)*sizeof(size_t);
+	const size_t pairs = size_times(size_times(n, o->n_used), 3*sizeof(uint32_t) + sizeof(float));
+	return size_plus(pairs, (o->n_experts + 1)*sizeof(size_t));
 }
 static struct routes route_at(const struct router *o, size_t n, void *at)
 {
@@ -100,7 +101,8 @@ static bool picks(const struct experts *o, size_t n) { return n > 1 || o->weigh_
 
 static struct buffers plan(const struct experts *o, size_t n, size_t n_embd, struct plan *p)
 {
-	size_t pairs = n*o->route.n_used, active = size_least(pairs, o->route.n_experts), wide = ffn_wide(&o->each);
+	size_t pairs = size_times(n, o->route.n_used), active = size_least(pairs, o->route.n_experts),
+		wide = ffn_wide(&o->each);
 	struct buffers b = { .active = active, .pairs = pairs, .scores = plan_floats(p, n, o->route.n_experts),
 		.gate = NO_BUFFER, .shared_done = NO_BUFFER };
 	if (picks(o, n)) b.picked = plan_floats(p, pairs, n_embd);

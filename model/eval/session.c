@@ -49,7 +49,7 @@ enum ggu_status session_eval(struct session *s, const struct session_eval *e, st
 	enum ggu_status st;
 	if (state_pos(s->state) > s->n_ctx || e->n > s->n_ctx - state_pos(s->state))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %zu positions", s->n_ctx);
-	if (wanted && !(c.rows = malloc(wanted*model_n_embd(s->m)*sizeof *c.rows)))
+	if (wanted && !(c.rows = malloc(size_times(wanted, model_n_embd(s->m)*sizeof *c.rows))))
 		return ggu_no_memory(err);
 	st = model_eval(s->work, &c, err);
 	if (!st && wanted) st = model_logits(s->work, c.rows, wanted, e->logits, e->tap, e->tap_ctx, err);

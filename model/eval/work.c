@@ -126,7 +126,7 @@ static bool allocate(struct work *w)
 	w->local_bytes = local_bytes(g);
 	w->base = aligned(w->bytes);
 	w->host = aligned(w->host_bytes);
-	w->local = aligned(workers*w->local_bytes);
+	w->local = aligned(size_times(workers, w->local_bytes));
 	w->seg = calloc(w->n_batch, sizeof *w->seg);
 	w->rows = calloc(w->n_batch, sizeof *w->rows);
 	w->ids = calloc(w->n_batch, sizeof *w->ids);
@@ -181,13 +181,15 @@ void work_free(struct work *w)
 	free(w);
 }
 
-static size_t bytes_of(const struct work *w, size_t threads)
+/* In double, as the plan of a model that is not evaluated may be more than memory holds. */
+static double bytes_of(const struct work *w, size_t threads)
 {
-	size_t rows = w->n_batch*(sizeof *w->seg + sizeof *w->rows + sizeof *w->ids + sizeof *w->turned);
-	rows += w->source ? bytes_of(w->source, threads) : 0;
-	return w->bytes + w->host_bytes + threads*w->local_bytes + rows + w->partial_bytes + w->head_bytes;
+	double bytes = (double)w->n_batch*(sizeof *w->seg + sizeof *w->rows + sizeof *w->ids + sizeof *w->turned);
+	bytes += (double)w->bytes + (double)w->host_bytes + (double)threads*(double)w->local_bytes;
+	bytes += (double)w->partial_bytes + (double)w->head_bytes;
+	return bytes + (w->source ? bytes_of(w->source, threads) : 0);
 }
-size_t work_bytes(const struct work *w) { return bytes_of(w, (size_t)ggu_pool_size(w->pool)); }
+size_t work_bytes(const struct work *w) { return (size_t)bytes_of(w, (size_t)ggu_pool_size(w->pool)); }
 
 /* ---- the cost of a model ---- */
 
@@ -251,7 +253,7 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 		w.source = &source;
 	}
 	cost->made_bytes = (double)g->made_bytes + (g->source ? (double)g->source->made_bytes : 0);
-	cost->work_bytes = (double)bytes_of(&w, threads);
+	cost->work_bytes = bytes_of(&w, threads);
 	cost->idle_bytes = (double)(layers.plan.peak - narrow.plan.peak) +
 		(double)(layers.plan.host_peak - narrow.plan.host_peak);
 	state_free(s);
