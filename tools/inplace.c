@@ -46,7 +46,7 @@ static uint64_t get_u64(const unsigned char *p)
 }
 
 /* put_at writes bytes [at, at + n) of the file from p, get_at reads them to p; false with errno. */
-static bool put_at(int fd, const unsigned char *p, size_t n, size_t at)
+static bool put_at(int fd, const unsigned char *p, size_t n, uint64_t at)
 {
 	while (n) {
 		ssize_t k = pwrite(fd, p, n < STEP ? n : STEP, (off_t)at);
@@ -58,7 +58,7 @@ static bool put_at(int fd, const unsigned char *p, size_t n, size_t at)
 	}
 	return true;
 }
-static bool get_at(int fd, unsigned char *p, size_t n, size_t at)
+static bool get_at(int fd, unsigned char *p, size_t n, uint64_t at)
 {
 	while (n) {
 		ssize_t k = pread(fd, p, n, (off_t)at);
@@ -73,7 +73,7 @@ static bool get_at(int fd, unsigned char *p, size_t n, size_t at)
 }
 
 /* A stretch of the file, after the magic. */
-struct stretch { size_t at, n; const unsigned char *p; };
+struct stretch { uint64_t at; size_t n; const unsigned char *p; };
 
 /* Steps 2 to 4. */
 static bool replace(int fd, const struct stretch *to)
@@ -103,7 +103,7 @@ static bool read_journal(const char *name, uint64_t size, unsigned char **p, str
 	if (get_u64(*p + 8) != size || get_u64(*p + 16) < MAGIC || get_u64(*p + 16) > size ||
 		n > size - get_u64(*p + 16))
 		msg_die("%s: belongs to another file", name);
-	*old = (struct stretch){ (size_t)get_u64(*p + 16), n, *p + HEAD };
+	*old = (struct stretch){ get_u64(*p + 16), n, *p + HEAD };
 	return true;
 }
 
@@ -211,7 +211,7 @@ void inplace_write(const char *path, int fd, const void *from, const void *to, s
 	struct stat st;
 	while (before.at < n && x[before.at] == y[before.at]) before.at++;
 	while (n > before.at && x[n - 1] == y[n - 1]) n--;
-	before.n = n - before.at;
+	before.n = n - (size_t)before.at;
 	after = before;
 	before.p = x + before.at;
 	after.p = y + before.at;

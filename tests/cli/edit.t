@@ -331,6 +331,15 @@ if [ -e "$BUILD/tests/fault.so" ]; then
 		"gguf-edit: e.gguf: cannot be locked: Function not implemented"
 	same "... and stays as it was" e.gguf m.gguf
 else skip "a journal that cannot be read, the longest name, a file that cannot be locked" "no preloading here"; fi
+# "abcd" at byte 16 of what lies beyond 4 GiB; the last number is the XXH3 of what precedes it
+{ printf GGUe; tail -c +5 m.gguf; } >e.gguf
+dd if=/dev/null of=e.gguf bs=4096 seek=1048577 2>/dev/null
+printf '%s\n' 'bytes "GGUNDO1\x0a"' 'u64 4294971392' 'u64 4294967312' 'u64 4' 'bytes "abcd"' 'u64 0xafb813d1b88cfbc0' |
+	"$BUILD/tests/malformed/tool_ggtxt" >.e.gguf.undo
+gguf-edit -I e.gguf 2>said
+is "a journal of bytes beyond 4 GiB: they go back to their place" "$(dd if=e.gguf bs=4096 skip=1048576 2>/dev/null |
+	head -c 20 | tail -c 4; head -c "$(wc -c <m.gguf)" e.gguf | cmp - m.gguf)" abcd
+rm -f e.gguf .e.gguf.undo
 is "messages call standard input by that name" "$(gguf-edit --delete never - <m.gguf 2>&1)" \
 	"gguf-edit: (stdin): no key 'never'"
 # a model with holes, like an unfinished download, or one on a file system that detects zeros
