@@ -60,6 +60,13 @@ walk_all()
 	walk "$name" fsync :EIO "$@"
 	walk "$name" rename :EACCES "$@"
 }
+# for other ways through a program that walk_all was given
+walk_some()
+{
+	name=$1; shift
+	walk "$name" malloc1 '' "$@"
+	walk "$name" read :EIO "$@"
+}
 walk_writes()
 {
 	name=$1; shift
@@ -79,10 +86,13 @@ walk_all gguf-check gguf-check -j1 -o out sound.gguf
 walk_all gguf-edit gguf-edit --set test.flag=bool:false -o out m.gguf
 walk_writes gguf-edit gguf-edit --set test.flag=bool:false -o out m.gguf
 walk_all gguf-hash gguf-hash --sha256 -o out m.gguf
+gguf-hash --sha256 -o manifest m.gguf
+walk_some "gguf-hash --check" gguf-hash --check manifest -o out m.gguf
 walk_all gguf-cat gguf-cat --decode -o out m.gguf token_embd.weight blk.0.ffn_up.weight
 walk_writes gguf-cat gguf-cat --decode -o out m.gguf token_embd.weight blk.0.ffn_up.weight
 walk_all "gguf-diff" gguf-diff --ignore x -j2 -o out m.gguf m.gguf
 walk_all "gguf-diff --values" gguf-diff --values -j2 -o out m.gguf m.gguf
+walk_some "gguf-diff --json" gguf-diff --json -j2 -o out m.gguf m.gguf
 if [ -x "$BIN/gguf-quantize" ]; then
 	sed 's/^tensor [a-z0-9_]*/tensor f32/' "$SRC/tests/cli/info.gguf.txt" | "$BUILD/tests/cli/tool_gguf" >f32.gguf
 	walk_all gguf-quantize gguf-quantize -j2 -o out Q4_0 f32.gguf
@@ -134,6 +144,7 @@ convert auto
 convert q4_k_m
 walk_writes "gguf-convert q8_0" gguf-convert --no-sandbox -j2 -t q8_0 -o out small
 gguf-convert -q -o model.gguf small
+walk_some "gguf-check of a vocabulary" gguf-check -j1 --json -o out model.gguf
 head -c 1500 "$DATA/prose/calibration.txt" >text
 gguf-tokenize -m model.gguf text | cut -d " " -f 1-40 >ids
 walk_all gguf-imatrix gguf-imatrix --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
@@ -146,6 +157,8 @@ cov="gguf-imatrix -q --no-sandbox -j2 --ctx 32 --chunks 8 --stride 1 --covarianc
 for kind in malloc malloc1; do walk "gguf-imatrix --covariance" $kind '' $cov -o out text; done
 $cov -o cov.gguf text
 walk_all "gguf-imatrix --merge" gguf-imatrix --merge -o out cov.gguf cov.gguf
+walk_some "gguf-imatrix --stats" gguf-imatrix --stats --json -o out cov.gguf
+walk_some "gguf-imatrix --dat" gguf-imatrix --merge --dat -o out im.gguf
 walk_all "gguf-quantize with feedback" gguf-quantize -j2 -i cov.gguf -o out Q4_K_M model.gguf
 for kind in malloc malloc1; do
 	walk "gguf-quantize --calibrate" $kind '' gguf-quantize -j2 --ctx 32 --chunks 8 --calibrate text -o out \
@@ -154,8 +167,15 @@ done
 walk_writes "gguf-quantize --calibrate" gguf-quantize -j2 --ctx 32 --chunks 8 --calibrate text -o out Q4_K_S model.gguf
 walk_all gguf-plan gguf-plan --no-sandbox -j2 -i im.gguf --kld --types q4_0,q8_0 --effort 1 --bpw 5 -o out model.gguf
 walk_all "gguf-plan RECIPE" gguf-plan --no-sandbox -j2 -o out Q4_K_M model.gguf
+gguf-plan -o plan Q4_K_M model.gguf
+walk_some "gguf-quantize --plan" gguf-quantize -j2 --plan plan -o out model.gguf
 walk_all gguf-tokenize gguf-tokenize --no-sandbox -m model.gguf -o out text
+walk_some "gguf-tokenize of a folder" gguf-tokenize --no-sandbox -m small -o out text
+walk_some "gguf-tokenize --decode" gguf-tokenize --no-sandbox -m model.gguf --decode -o out ids
+echo '["a", "the city"]' >texts
+walk_some "gguf-tokenize --json" gguf-tokenize --no-sandbox -m model.gguf --json -o out texts
 walk_all gguf-logits gguf-logits --no-sandbox -j2 -m model.gguf -o out ids
+walk_some "gguf-logits --hidden" gguf-logits --no-sandbox -j2 -m model.gguf --hidden -o out ids
 walk_writes gguf-logits gguf-logits --no-sandbox -j2 -m model.gguf -o out ids
 walk_all gguf-perplexity gguf-perplexity --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf -o out text
 walk_all "gguf-perplexity, windows to each thread" gguf-perplexity --no-sandbox -j2 --ctx 32 --batch 31 --chunks 3 \
@@ -174,7 +194,29 @@ done
 is "gguf-perplexity --save-logits: a file that may not grow" "$bad" ""
 # logits_file.c once tested a pointer that it had given back
 walk_all "gguf-perplexity --base LOGITS" gguf-perplexity --no-sandbox -j2 --ctx 32 -m model.gguf --base base -o out text
+walk_some "gguf-perplexity --base MODEL" gguf-perplexity --no-sandbox -j2 --ctx 32 --chunks 1 -m model.gguf \
+	--base model.gguf -o out text
+gguf-perplexity -q --ctx 32 --chunks 2 --partial -m model.gguf -o part text
+walk_some "gguf-perplexity --merge" gguf-perplexity --merge --no-sandbox -o out part
 walk_all gguf-run gguf-run --no-sandbox -j2 -n 3 -m model.gguf -o out -p The
+walk_all "gguf-bench --save" gguf-bench --no-sandbox -j2 --synthetic 1M,q4_0 --save out
+# what is measured differs from run to run
+rm -f out count
+measure="gguf-bench --no-sandbox -j2 --prompt 4 --generate 1 --repeat 1 --profile --json -m model.gguf -o out"
+LD_PRELOAD=$FAULT_SO FAULT_COUNT=count $measure
+for kind in malloc1 read; do
+	bad='' calls=$(sed -n "s/^${kind%1} //p" count)
+	for n in $(sample "$calls" | awk 'NR % 8 == 1'); do
+		rm -f out .out.*
+		faulty "$kind:$n" $measure 2>stderr
+		case $? in
+		0) jq -e .limits out >/dev/null 2>&1 ;;
+		2) [ -s stderr ] && [ ! -e out ] && ! temporary ;;
+		*) false ;;
+		esac || bad="$bad $n"
+	done
+	is "gguf-bench, $kind, some of $calls calls" "$bad" ""
+done
 
 # SIGTERM while a file gets its name: a set of shards is there or is not, and no hidden name is left
 gguf-split -q --max-tensors 4 -o s m.gguf
