@@ -93,13 +93,18 @@ struct out *out_open(const char *name, bool binary)
 	return o;
 }
 
+static void out_free(struct out *o)
+{
+	free(o->name);
+	free(o);
+}
+
 void out_check(const char *name)
 {
 	struct out *o = out_open(name, true);
 	if (!o->beside) msg_die("%s: is not a file that can be replaced", name);
 	temp_drop(&o->temp);
-	free(o->name);
-	free(o);
+	out_free(o);
 }
 
 /* Of two names of files that are not there: the same name in the same folder. */
@@ -288,28 +293,35 @@ void out_seal(struct out *o)
 	o->fd = -1;
 }
 
-static void commit_file(struct out *o)
+/* Gives a file its name. False: see errno. */
+static bool commit_file(struct out *o)
 {
-	if (o->fd >= 0 && fsync(o->fd) && errno != EINVAL && errno != ENOTSUP)
-		msg_die("%s: %s", o->name, strerror(errno));
-	if (!temp_commit(&o->temp) || (o->fd >= 0 && close(o->fd))) msg_die("%s: %s", o->name, strerror(errno));
+	if (o->fd >= 0 && fsync(o->fd) && errno != EINVAL && errno != ENOTSUP) return false;
+	if (!temp_commit(&o->temp) || (o->fd >= 0 && close(o->fd))) return false;
 	temp_free(&o->temp);
 	out_sync_folder(o->name);
+	return true;
 }
 void out_commit(struct out *o)
 {
 	if (o->stdio && (fflush(stdout) || ferror(stdout))) out_stdout_failed();
 	if (o->fd == 1) out_close_stdout();
-	else if (o->beside) commit_file(o);
-	else if (close(o->fd)) msg_die("%s: %s", o->name, strerror(errno));
-	free(o->name);
-	free(o);
+	else if (o->beside ? !commit_file(o) : close(o->fd) != 0) msg_die("%s: %s", o->name, strerror(errno));
+	out_free(o);
 }
 
 void out_commit_set(struct out **o, uint32_t n)
 {
 	temp_hold_signals();
-	while (n--) if (o[n]) out_commit(o[n]);
+	for (uint32_t i = n; i-- > 0;)
+		if (o[i] && o[i]->beside && !commit_file(o[i])) {
+			const int why = errno;
+			for (uint32_t k = i + 1; k < n; k++) if (o[k] && o[k]->beside) unlink(o[k]->name);
+			msg_die("%s: %s", o[i]->name, strerror(why));
+		}
+	for (uint32_t i = 0; i < n; i++)
+		if (o[i] && o[i]->beside) out_free(o[i]);
+		else if (o[i]) out_commit(o[i]);
 	temp_release_signals();
 }
 
@@ -317,8 +329,7 @@ void out_drop(struct out *o)
 {
 	out_abandon_all();
 	temp_free(&o->temp);
-	free(o->name);
-	free(o);
+	out_free(o);
 }
 
 void out_end(struct out *o, bool whole)

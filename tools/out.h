@@ -44,7 +44,8 @@ void out_resume(struct out *o);
  * that appear together. */
 void out_seal(struct out *o);
 void out_commit(struct out *o);                                 /* sync, rename, close; for stdout: check and flush */
-/* Commits n outputs, of which some may be NULL, from the last to the first; signals that end the process wait. */
+/* Commits n outputs, of which some may be NULL, from the last to the first; signals that end the process wait. If one
+ * cannot get its name, those that have theirs are removed, and the program ends. */
 void out_commit_set(struct out **o, uint32_t n);
 void out_drop(struct out *o);                                   /* a file; it does not appear, nor any other output */
 /* Commits o if it has all that belongs in it; else drops a file, and leaves on standard output what is there. */

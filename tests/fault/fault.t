@@ -218,6 +218,29 @@ for kind in malloc1 read; do
 	is "gguf-bench, $kind, some of $calls calls" "$bad" ""
 done
 
+# a set of shards that cannot be written is not there at all
+cut="gguf-split -q --max-tensors 4 -o s m.gguf"
+LD_PRELOAD=$FAULT_SO FAULT_COUNT=count $cut
+mkdir whole
+mv s-0* whole
+for how in malloc1: read:EIO write:ENOSPC write:short fsync:EIO rename:EACCES; do
+	kind=${how%%:*} bad=''
+	calls=$(sed -n "s/^${kind%1} //p" count)
+	for n in $(sample "${calls:-12}"); do
+		faulty "$kind:$n:${how#*:}" $cut 2>stderr
+		case $? in
+		0) for f in whole/s-0*; do cmp -s "$f" "${f#whole/}" || bad="$bad $n(bytes)"; done ;;
+		2) [ -s stderr ] || bad="$bad $n(no message)"
+			[ -z "$(find . -maxdepth 1 -name 's-0*')" ] || bad="$bad $n(a shard was left)" ;;
+		*) bad="$bad $n" ;;
+		esac
+		for f in .s-0*; do [ ! -e "$f" ] || bad="$bad $n($f)"; done
+		rm -f s-0* .s-0*
+	done
+	is "gguf-split to shards, $how" "$bad" ""
+done
+rm -r whole
+
 # SIGTERM while a file gets its name: a set of shards is there or is not, and no hidden name is left
 gguf-split -q --max-tensors 4 -o s m.gguf
 shards=$(find . -name 's-0*' | wc -l)
