@@ -3,7 +3,6 @@
  * value and parses the expressions in it, without evaluating them. */
 #include <stdlib.h>
 #include <string.h>
-#include "../model/util/file.h"
 #include "schema.h"
 
 struct walk { const struct config *c; struct ggu_error *err; };
@@ -140,23 +139,15 @@ static const struct { const char *key; check_fn *each, *whole; } parts[] = {
 };
 enum { N_PARTS = sizeof parts/sizeof *parts };
 
-/* A misspelt name or default would never be read, nor would an inherited default whose name is misspelt in the
- * expression that should read it, by which a key of config.json is null if it is left out. What a description ignores
- * need not be read. Inherited names may be there for others. */
+/* A misspelt name or default would never be read. Those inherited may be there for others; they are checked there. */
 static enum ggu_status unread(const struct walk *w, const struct yaml_node *map)
 {
 	const struct arch *a = w->c->arch;
 	for (size_t i = 0; map && map->kind == YAML_MAPPING && i < map->count; i++) {
-		const struct yaml_node *key = map->keys[i];
-		const bool own = !strcmp(key->file, a->file);
-		if ((!own && map != a->defaults) || yaml_get(yaml_get(a->convert, "ignore"), key->text)
-			|| yaml_mentions(a->convert, key->text)
-			|| yaml_mentions(a->defaults, key->text) || yaml_mentions(a->classes, key->text))
-			continue;
-		if (own) return config_fail(w->c, key, w->err, "%.60s: no expression reads it", key->text);
-		return file_fail(w->err, GGU_ERR_FORMAT, a->file, GGU_NO_OFFSET, "defaults",
-			"no expression reads %.60s (%.40s, line %u), which null would remove", key->text, key->file,
-			key->line);
+		const char *name = map->keys[i]->text;
+		if (strcmp(map->keys[i]->file, a->file) == 0 && !yaml_mentions(a->convert, name)
+			&& !yaml_mentions(a->defaults, name) && !yaml_mentions(a->classes, name))
+			return config_fail(w->c, map->keys[i], w->err, "%.60s: no expression reads it", name);
 	}
 	return GGU_OK;
 }

@@ -96,20 +96,12 @@ is "a transform less changes q alone" "$(gguf-diff was.gguf m.gguf | grep -c 'bl
 	"$(gguf-info --json was.gguf | jq '.tensors | map(select(.name | contains("attn_q"))) | length')"
 # like_llama LINE...: a description like llama with these lines
 like_llama() { printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' "$@" >b.yaml; }
-config 'del(.rope_theta)'
-like_llama 'convert: {names: {theta: rope_parameters.rope_theta ?? rope_thta}}'
-says "an inherited default that a misspelt name would lose" 2 \
-	"b.yaml: defaults: no expression reads rope_theta (llama.yaml, line " --arch-file b.yaml
-like_llama 'defaults: {rope_theta: null, rope_thta: 10000.0}' \
-	'convert: {names: {theta: rope_parameters.rope_theta ?? rope_thta}}'
-says "... unless null removes it" 0 "" --arch-file b.yaml
 like_llama 'defaults: {rope_thta: null}'
 says "a default that null cannot remove" 2 \
 	"b.yaml: line 5, column 12: rope_thta: there is no such key that null could remove" --arch-file b.yaml
 like_llama 'convert:' '  tensors:' '    "blk.{i}.attn_q.*": {transfrom: null}'
 says "a misspelt key that null should remove" 2 "b.yaml: line 7, column 26: transfrom: there is no such key" \
 	--arch-file b.yaml
-config .
 sed -i 's/^arch: .*/arch: other/; s/LlamaForCausalLM/MistralForCausalLM/' a.yaml
 config '.architectures = ["MistralForCausalLM"]'
 says "a class is its own description's" 0 "" --arch-file a.yaml
