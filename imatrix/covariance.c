@@ -282,7 +282,7 @@ static enum ggu_status merge_one(struct imatrix *im, const struct imatrix *src, 
 {
 	const size_t n = covariance_floats(from->n_in, from->block);
 	struct covariance *to = covariance_find(im, from->name);
-	float *part = malloc(size_times(n, sizeof *part));
+	float *part = calloc(n, sizeof *part);
 	enum ggu_status s = part ? GGU_OK : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, from->name, "out of memory");
 	if (!s && !to) s = covariance_new(im, from->name, from->n_in, from->n_mat, from->block, false, &to, err);
 	if (!s && (to->n_in != from->n_in || to->n_mat != from->n_mat || to->block != from->block))

@@ -266,7 +266,7 @@ static enum ggu_status write_covariances(struct ggu_writer *w, const struct imat
 	for (size_t i = 0; i < im->n_cov && !s; i++) {
 		const struct covariance *c = im->cov[i];
 		const size_t n = covariance_floats(c->n_in, c->block);
-		float *part = c->sums ? NULL : malloc(size_times(n, sizeof *part));
+		float *part = c->sums ? NULL : calloc(n, sizeof *part);
 		if (!c->sums && !part) return ggu_no_memory(err);
 		for (size_t m = 0; m < c->n_mat && !s; m++) {
 			if (part)
