@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../libgguf/size.h"
 #include "../libgguf/text.h"
 #include "../libgguf/try.h"
 #include "imatrix_internal.h"
