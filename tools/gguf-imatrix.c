@@ -118,15 +118,16 @@ static void tokenize(struct collect *c, const char *text_name)
 /* Of text, model and settings: a checkpoint belongs to one run. */
 static char run_tag[TAG_BYTES];
 
-/* Makes a tag of everything that the sums depend on, including the weights: going on with another model would mix
- * two. */
+/* Makes a tag of everything that the sums depend on, including metadata and weights: going on with another model would
+ * mix two. */
 static void make_tag(struct collect *c)
 {
-	uint64_t settings[4] = { c->ctx, c->process_output, c->covariance ? c->block : 0, c->stride };
+	uint64_t settings[] = { c->ctx, c->process_output, c->covariance ? c->block : 0, c->stride,
+		(uint64_t)c->start };
 	struct tag *t = tag_new();
 	tag_add(t, settings, sizeof settings);
 	tag_add(t, c->ids, (c->n_chunks + c->drawn.n)*c->ctx*sizeof *c->ids);
-	tag_model(t, model_file(c->model), o.model, true);
+	tag_model(t, c->model, o.model, true);
 	tag_end(t, run_tag);
 }
 

@@ -174,8 +174,9 @@ static void make_tag(struct job *j, unsigned flags, const char *text, size_t n)
 	tag_add(t, &j->cache, sizeof j->cache);
 	tag_add(t, &flags, sizeof flags);
 	tag_add(t, text, n);
-	tag_model(t, model_file(j->a), o.model, false);
-	if (j->b) tag_model(t, model_file(j->b), o.base, false);
+	tag_tokenizer(t, j->a);
+	tag_model(t, j->a, o.model, false);
+	if (j->b) tag_model(t, j->b, o.base, false);
 	if (j->from_file) tag_add(t, j->base.row, logits_file_row_bytes(&j->base));
 	tag_end(t, j->of);
 }

@@ -122,7 +122,7 @@ enum ggu_status graph_build(struct graph *g, const struct arch *a, struct ggu_fi
 	struct ggu_error *err);
 /* The same checks for a file without data: whether metadata and shapes fit each other. */
 enum ggu_status graph_check(const struct arch *a, struct ggu_file *f, struct ggu_error *err);
-/* Identifies the model that the graph is of, for saved states (graph_id.c). */
+/* Identifies the model that the graph is of (graph_id.c). */
 uint64_t graph_id(const struct graph *g);
 
 #endif

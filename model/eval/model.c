@@ -98,6 +98,7 @@ void model_close(struct model *m)
 }
 
 const struct ggu_file *model_file(const struct model *m) { return m->file; }
+uint64_t model_id(const struct model *m) { return graph_id(&m->graph); }
 struct ggu_pool *model_pool(const struct model *m) { return m->pool; }
 size_t model_n_vocab(const struct model *m) { return m->graph.n_vocab; }
 size_t model_n_logits(const struct model *m) { return m->graph.head.n_out; }

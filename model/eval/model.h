@@ -36,6 +36,9 @@ enum ggu_status model_check(const struct arch *a, const struct ggu_meta *meta, c
 	struct ggu_error *err);
 void model_close(struct model *m);
 const struct ggu_file *model_file(const struct model *m);
+/* A number that the description, the metadata of the architecture, and the names, shapes, types and beginnings of the
+ * tensors decide, whatever their order: models with the same one are taken for the same. */
+uint64_t model_id(const struct model *m);
 struct ggu_pool *model_pool(const struct model *m);
 size_t model_n_vocab(const struct model *m);           /* ids that a sequence may have are below it */
 /* The logits of a row, mostly as many. Ids beyond them can be read, but not follow. 0: there is no head */
@@ -92,7 +95,7 @@ size_t state_save_bytes(const struct state *s);
 void state_save(const struct state *s, void *to);
 /* Replaces the contents of s. GGU_ERR_FORMAT, _TRUNCATED: the bytes are not those of a state of this model with these
  * types, or another version wrote them; s is unchanged then. GGU_ERR_NOMEM: s is reset. Two models are one if their
- * descriptions, the metadata of the architecture, and the tensors with the beginnings of their data are the same. */
+ * model_id is the same. */
 enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct ggu_error *err);
 
 /* ---- evaluation ---- */

@@ -308,6 +308,12 @@ same "... appended to a file" behind want
 # parts of a text by several processes
 { cat text; echo more; } >text2
 gguf-quantize -q --effort 1 -o other.gguf Q4_0 m.gguf
+# the same weights in other models: their positions are others, or the tokens of the text
+gguf-edit --set llama.rope.freq_base=f32:500 -o turned.gguf q.gguf
+gguf-edit --set llama.rope.freq_base=f32:500 -o turned-base.gguf m.gguf
+gguf-edit --set tokenizer.ggml.add_space_prefix=bool:false -o spaceless.gguf q.gguf
+printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'graph:' '  names: {eps: 0.1}' \
+	>rough.yaml
 for base in "" "--base m.gguf"; do
 	what="parts${base:+ beside a base}"
 	gguf-perplexity -q -m q.gguf $base --ctx 32 --chunks 7 --json text >whole
@@ -319,7 +325,9 @@ for base in "" "--base m.gguf"; do
 	is "$what: merged step by step, from a pipe" "$(cat part-bc | gguf-perplexity --merge --json - part-a)" \
 		"$(cat whole)"
 	for other in "-m q.gguf $base text2" "-m q.gguf $base --cache-type-k f16 text" "-m m.gguf $base text" \
-		"-m other.gguf $base text" ${base:+"-m q.gguf --base f.gguf text"}; do
+		"-m other.gguf $base text" "-m turned.gguf $base text" "-m spaceless.gguf $base text" \
+		"-m q.gguf --arch-file rough.yaml $base text" ${base:+"-m q.gguf --base f.gguf text"} \
+		${base:+"-m q.gguf --base turned-base.gguf text"}; do
 		# shellcheck disable=SC2086
 		gguf-perplexity -q --ctx 32 --from 3 --chunks 4 --partial $other >part-d
 		not_ok "$what: a part of another measurement, $other" 2 gguf-perplexity --merge part-a part-d

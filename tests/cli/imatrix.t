@@ -72,6 +72,14 @@ if [ -e state ]; then
 	{ head -c -1 m.gguf; printf '\252'; } >other.gguf
 	not_ok "another weight's checkpoint is refused" 2 gguf-imatrix -m other.gguf --ctx 64 --chunks 12 \
 		--checkpoint state -o never.gguf text
+	gguf-edit --set llama.rope.freq_base=f32:500 -o turned.gguf m.gguf
+	not_ok "the same weights in another model are refused" 2 gguf-imatrix -m turned.gguf --ctx 64 --chunks 12 \
+		--checkpoint state -o never.gguf text
+	printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'graph:' \
+		'  names: {eps: 0.1}' >rough.yaml
+	not_ok "... and as another description has it" 2 im --arch-file rough.yaml --chunks 12 --checkpoint state \
+		-o never.gguf
+	is "... is said" "$(grep -c 'is from a run with another model, text or setting' "$TMP/.out")" 1
 	not_ok "another text's checkpoint is refused" 2 \
 		sh -c "tail -c 9000 text | gguf-imatrix -m m.gguf --ctx 64 --chunks 12 --checkpoint state -o never.gguf"
 	not_ok "another setting's checkpoint is refused" 2 gguf-imatrix -m m.gguf --ctx 32 --checkpoint state \
