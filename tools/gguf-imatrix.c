@@ -192,6 +192,10 @@ static void evaluate(struct collect *c, struct out *out)
 	collect_teams_free(t);
 	collect_drawn(c);
 }
+static void add_dataset(struct collect *c, const char *text_name)
+{
+	if (imatrix_add_dataset(c->im, o.dataset ? o.dataset : load_base_name(text_name))) msg_die("out of memory");
+}
 static void measure(const char *text_name)
 {
 	struct collect c = { .im = msg_need(imatrix_new()), .name = o.model, .ctx = (size_t)o.ctx,
@@ -212,11 +216,12 @@ static void measure(const char *text_name)
 		make_tag(&c);
 		c.done = resume(&c);
 	}
-	if (!c.done && imatrix_add_dataset(c.im, o.dataset ? o.dataset : load_base_name(text_name)))
-		msg_die("out of memory");
+	/* a checkpoint has no name, as who goes on may give the text another one */
+	if (!o.checkpoint) add_dataset(&c, text_name);
 	imatrix_sample(c.im, c.stride, 1, drawn_first_root(c.ctx, c.stride));
 	evaluate(&c, out);
 	imatrix_set_chunks(c.im, c.n_chunks, c.ctx);
+	if (o.checkpoint) add_dataset(&c, text_name);
 	if (!imatrix_count(c.im)) msg_die("%s: no weight of a layer was used", o.model);
 	write_matrix(c.im, out);
 	if (o.checkpoint && unlink(o.checkpoint) && errno != ENOENT) msg_warn("%s: %s", o.checkpoint, strerror(errno));

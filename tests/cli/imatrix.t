@@ -94,7 +94,12 @@ gguf-imatrix -m m.gguf --ctx 64 --chunks 6 --covariance --checkpoint state --eve
 kill_at_checkpoint $!
 if [ -e state ]; then
 	im --chunks 6 --covariance -o c.gguf 2>/dev/null
+	cp state again
 	ok "covariances: going on" im --chunks 6 --covariance --checkpoint state -o r.gguf
+	same "... gives the bytes of an uninterrupted run" r.gguf c.gguf
+	gguf-imatrix -q -m m.gguf --ctx 64 --chunks 6 --covariance --dataset prose -o c.gguf text
+	ok "going on with a text that has been given a name" im --chunks 6 --covariance --checkpoint again \
+		--dataset prose -o r.gguf
 	same "... gives the bytes of an uninterrupted run" r.gguf c.gguf
 else
 	skip "covariances: killed" "finished too soon"
