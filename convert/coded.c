@@ -28,6 +28,7 @@ static const struct scheme {
 	const uint8_t *place;           /* as in struct coded_packed */
 } schemes[] = {
 	{ "fp8", .code = "", .scale = "_scale_inv", .name = "" },
+	{ "fp8", .code = "", .scale = "_scale", .name = "" },           /* AutoFP8 */
 	{ "fbgemm_fp8", .code = "", .scale = "_scale", .name = "" },
 	{ "modelopt", .code = "", .scale = "_scale", .name = "", .factor = "_scale_2" },
 	{ "compressed-tensors", .code = "", .scale = "_scale", .name = "", .zero = "_zero_point" },

@@ -24,6 +24,7 @@ static const struct scheme {
 		.more = ", \"weight_block_size\": [100, 96]" },
 	{ "fp8-even", "", "_scale_inv", "F8_E5M2", "BF16", 8, 64, 64, .method = "fp8" },
 	{ "fp8-one", "", "_scale_inv", "F8_E4M3", "F32", 8, .method = "fp8" },
+	{ "fp8-auto", "", "_scale", "F8_E4M3", "BF16", 8, .method = "fp8" },
 	{ "fbgemm", "", "_scale", "F8_E4M3", "F32", 8, 1, 0, .method = "fbgemm_fp8" },
 	{ "modelopt", "", "_scale", "F8_E4M3", "F32", 8, .method = "modelopt" },
 	{ "modelopt-nvfp4", "", "_scale", "U8", "F8_E4M3", 4, 1, 16, .factor = true, .method = "modelopt" },
