@@ -411,14 +411,18 @@ static size_t batch_of(const struct model *m, size_t n_ctx)
 	if (model_has_encoder(m)) return 1;
 	return model_is_whole(m) || n_ctx < BATCH ? n_ctx : BATCH;
 }
-/* What the evaluator plans to take for the file; false if it cannot evaluate it. */
-static bool plan(struct ggu_file *f, uint64_t n_ctx, struct model_cost *cost)
+/* What the evaluator plans to take for the file; false if it cannot evaluate it, or not with this context and cache,
+ * which is reported. */
+static bool plan(struct ggu_file *f, const char *name, uint64_t n_ctx, struct model_cost *cost)
 {
 	struct model_options options = { .pool = ggu_pool_new(1), .file = f, .lent = true };
+	struct ggu_error err;
 	struct model *m;
 	bool ok = options.pool && n_ctx && n_ctx <= MOST_CTX && !model_open(&m, NULL, &options, NULL);
 	if (ok) {
-		ok = !model_cost(cost, m, &cache, batch_of(m, (size_t)n_ctx), (size_t)n_ctx, (size_t)threads, NULL);
+		ok = !model_cost(cost, m, &cache, batch_of(m, (size_t)n_ctx), (size_t)n_ctx, (size_t)threads, &err);
+		if (!ok) msg_warn("%s: %s%s%s; this is estimated from the header", msg_name(name), err.where,
+			*err.where ? ": " : "", err.what);
 		model_close(m);
 	}
 	ggu_pool_free(options.pool);
@@ -426,15 +430,16 @@ static bool plan(struct ggu_file *f, uint64_t n_ctx, struct model_cost *cost)
 }
 
 /* whole: the file has all of its data; otherwise the estimate comes from the header alone */
-static void print_file(const char *title, struct ggu_file *f, bool whole, json_t *all)
+static void print_file(const char *name, bool titled, struct ggu_file *f, bool whole, json_t *all)
 {
 	const bool everything = o.metadata == o.tensors;
+	const char *title = titled ? msg_name(name) : NULL;
 	struct list l = choose(f);
 	struct totals t = total(l.t, l.n);
 	struct estimate e;
 	struct model_cost cost;
 	struct estimate_options options = { estimate_ctx(f, o.ctx), o.bandwidth*1e9, cache, NULL };
-	if (everything && whole && plan(f, options.n_ctx, &cost)) options.cost = &cost;
+	if (everything && whole && plan(f, name, options.n_ctx, &cost)) options.cost = &cost;
 	estimate_make(&e, f, &options);
 	if (all) {
 		json_t *j = json_file(f, &l, &t, &e);
@@ -472,7 +477,7 @@ static int show(const char *name, bool titled, const struct out *out, json_t *al
 	if (o.get) status = print_value(f, title, name) ? EXIT_YES : EXIT_NO;
 	else {
 		if (printed && !all) putchar('\n');
-		print_file(title, f, !first.rule, all);
+		print_file(name, titled, f, !first.rule, all);
 		printed = true;
 	}
 	ggu_close(f);

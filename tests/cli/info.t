@@ -124,6 +124,16 @@ ok "... makes no file" sh -c '! ls never* .never*'
 not_ok "an empty file" 2 gguf-info /dev/null
 not_ok "a folder" 2 gguf-info .
 
+# a cache that the model cannot have: 16 heads of 16 numbers, and blocks of 32
+gguf-convert -q "$DATA/wiki-7m" | gguf-edit --set llama.attention.head_count=u32:16 \
+	--set llama.attention.head_count_kv=u32:8 --set llama.attention.key_length=u32:16 \
+	--set llama.attention.value_length=u32:16 --set llama.rope.dimension_count=u32:16 -o narrow.gguf
+gguf-run -q -m narrow.gguf -n 1 --cache-type-k q8_0 -p x 2>refused
+is "a cache that gguf-run refuses: the estimate says so" "$(gguf-info --cache-type-k q8_0 narrow.gguf 2>&1 >told)" \
+	"$(sed 's/^gguf-run/gguf-info/; s/$/; this is estimated from the header/' refused)"
+is "... and is made all the same" "$(grep -c 'KV cache .* as q8_0 and i16' told)" 1
+is "one that it has" "$(gguf-info --json --cache-type-k f16 narrow.gguf 2>&1 >told)" ""
+
 # the estimate of a model that is evaluated: 6 layers, in which 2 heads have keys and values of 64 numbers
 ok "a model" gguf-convert -q -o w.gguf "$DATA/wiki-7m"
 is "a generated token reads each matrix but the embeddings, and half of the cache" \
