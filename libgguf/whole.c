@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * whole.c - see whole.h. The buffer doubles when it is full; a read never asks for more than was requested. */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "internal.h"
 #include "whole.h"
 
-enum { FIRST = 1 << 16 };
+enum { FIRST = 1 << 16, CALL_BYTES = 1 << 30 };
 
 enum ggu_status whole_of_fd(void *ctx, void *to, size_t n, size_t *got, struct ggu_error *err)
 {
@@ -58,4 +60,33 @@ enum ggu_status whole_all(struct whole *w, size_t most, struct ggu_error *err)
 	if (w->n > most)
 		return ggu_fail(err, GGU_ERR_RANGE, most, "", "longer than %zu bytes", most);
 	return GGU_OK;
+}
+
+bool whole_write(int fd, const void *p, size_t n)
+{
+	for (const char *b = p; n;) {
+		ssize_t r = write(fd, b, n < CALL_BYTES ? n : CALL_BYTES);
+		if (r < 0 && errno != EINTR && !ggu_wait(fd, POLLOUT))
+			return false;
+		if (r > 0) {
+			b += r;
+			n -= (size_t)r;
+		}
+	}
+	return true;
+}
+
+bool whole_write_at(int fd, const void *p, size_t n, uint64_t at)
+{
+	for (const char *b = p; n;) {
+		ssize_t r = pwrite(fd, b, n < CALL_BYTES ? n : CALL_BYTES, (off_t)at);
+		if (r < 0 && errno != EINTR)
+			return false;
+		if (r > 0) {
+			b += r;
+			at += (size_t)r;
+			n -= (size_t)r;
+		}
+	}
+	return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whole.h - reads bytes that come once and in order (from a file, a pipe, an archive) into memory. Not installed.
+ * whole.h - reads bytes that come once and in order (from a file, a pipe, an archive) into memory, and writes all that
+ * there are. Not installed.
  *
  * It reads nothing beyond what was requested, and memory grows with what has arrived, not with what was requested: a
  * file that claims to be large costs nothing. */
@@ -22,5 +23,9 @@ enum ggu_status whole_want(struct whole *w, size_t n, struct ggu_error *err);
 enum ggu_status whole_all(struct whole *w, size_t most, struct ggu_error *err);
 /* A `more` for the descriptor *(int *)ctx. */
 enum ggu_status whole_of_fd(void *ctx, void *to, size_t n, size_t *got, struct ggu_error *err);
+
+/* Writes all n bytes, or fails with errno: goes on after signals, and waits for a descriptor that does not block. */
+bool whole_write(int fd, const void *p, size_t n);
+bool whole_write_at(int fd, const void *p, size_t n, uint64_t at);      /* as pwrite does */
 
 #endif

@@ -4,12 +4,10 @@
  * Every size follows from shape and type, so the header is complete before the first byte of data. The data comes in
  * the order of its offsets, which is that of the table unless the caller placed tensors. The function that writes the
  * header also measures it, by writing to nowhere. */
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "internal.h"
+#include "whole.h"
 
 /* The size of a large page. File systems that cache files in large pages (recent ext4 and XFS) begin one where a write
  * of that size begins at a multiple of it. The file is then read in large pages once it is mapped, and a model
@@ -43,19 +41,7 @@ struct ggu_writer {
 
 static enum ggu_status write_fd(void *ctx, const void *p, size_t n, struct ggu_error *err)
 {
-	int fd = *(const int *)ctx;
-	const char *b = p;
-
-	while (n) {
-		ssize_t r = write(fd, b, n < 1 << 30 ? n : 1 << 30);
-		if (r < 0 && (errno == EINTR || ggu_wait(fd, POLLOUT)))
-			continue;
-		if (r < 0)
-			return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "write");
-		b += r;
-		n -= (size_t)r;
-	}
-	return GGU_OK;
+	return whole_write(*(const int *)ctx, p, n) ? GGU_OK : ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "write");
 }
 
 static enum ggu_status write_memory(void *ctx, const void *p, size_t n, struct ggu_error *err)

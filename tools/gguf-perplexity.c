@@ -270,7 +270,6 @@ static void open_outputs(struct job *j, const char *text)
 static void close_save(struct job *j)
 {
 	if (!o.save) return;
-	if (fflush(j->save.f)) msg_die("%s: %s", o.save, strerror(errno));
 	out_commit(j->out);
 }
 

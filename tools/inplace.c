@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
-#include "../libgguf/ggu.h"
+#include "../libgguf/whole.h"
 #include "inplace.h"
 #include "msg.h"
 #include "out.h"
 
-enum { MAGIC = 4, HEAD = 32, TAIL = 8, STEP = 1 << 16 };
+enum { MAGIC = 4, HEAD = 32, TAIL = 8 };
 static const char journal_magic[9] = "GGUNDO1\n";
 
 /* A name as long as a file system permits has no room for six characters more: a number stands for its end. */
@@ -45,19 +45,7 @@ static uint64_t get_u64(const unsigned char *p)
 	return v;
 }
 
-/* put_at writes bytes [at, at + n) of the file from p, get_at reads them to p; false with errno. */
-static bool put_at(int fd, const unsigned char *p, size_t n, uint64_t at)
-{
-	while (n) {
-		ssize_t k = pwrite(fd, p, n < STEP ? n : STEP, (off_t)at);
-		if (k < 0 && errno == EINTR) continue;
-		if (k <= 0) return false;
-		p += k;
-		at += (size_t)k;
-		n -= (size_t)k;
-	}
-	return true;
-}
+/* Reads bytes [at, at + n) of the file to p; false with errno. */
 static bool get_at(int fd, unsigned char *p, size_t n, uint64_t at)
 {
 	while (n) {
@@ -78,9 +66,9 @@ struct stretch { uint64_t at; size_t n; const unsigned char *p; };
 /* Steps 2 to 4. */
 static bool replace(int fd, const struct stretch *to)
 {
-	return put_at(fd, (const unsigned char *)GGU_EDIT_MAGIC, MAGIC, 0) && !fdatasync(fd)
-		&& put_at(fd, to->p, to->n, to->at) && !fdatasync(fd)
-		&& put_at(fd, (const unsigned char *)"GGUF", MAGIC, 0) && !fdatasync(fd);
+	return whole_write_at(fd, GGU_EDIT_MAGIC, MAGIC, 0) && !fdatasync(fd)
+		&& whole_write_at(fd, to->p, to->n, to->at) && !fdatasync(fd)
+		&& whole_write_at(fd, "GGUF", MAGIC, 0) && !fdatasync(fd);
 }
 
 /* The old bytes *p, which the caller frees together with what precedes them. False: there is no journal. */
@@ -193,7 +181,8 @@ static void write_journal(const char *name, const struct stat *of, const struct 
 	XXH3_64bits_update(x, old->p, old->n);
 	put_u64(tail, XXH3_64bits_digest(x));
 	XXH3_freeState(x);
-	if (!put_at(fd, head, HEAD, 0) || !put_at(fd, old->p, old->n, HEAD) || !put_at(fd, tail, TAIL, HEAD + old->n) ||
+	if (!whole_write_at(fd, head, HEAD, 0) || !whole_write_at(fd, old->p, old->n, HEAD) ||
+		!whole_write_at(fd, tail, TAIL, HEAD + old->n) ||
 		fsync(fd) || close(fd)) {
 		int why = errno;
 		unlink(name);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../libgguf/whole.h"
 #include "../quant/vec.h"
 #include "logits_file.h"
 #include "msg.h"
@@ -178,25 +179,19 @@ void logits_file_decode(const struct logits_file *l, const unsigned char *row, f
 
 /* ---- writing ---- */
 
-static void put(struct logits_file *l, const void *from, size_t n)
-{
-	if (fwrite(from, 1, n, l->f) != n) msg_die("%s: %s", l->name, strerror(errno));
-}
-
 void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t n_ctx, size_t n_vocab, size_t n_chunk,
 	const int32_t *tokens)
 {
-	const size_t head[3] = { n_ctx, n_vocab, n_chunk };
-	unsigned char b[4];
+	const size_t head[3] = { n_ctx, n_vocab, n_chunk }, bytes = HEAD_BYTES + 4*n_chunk*n_ctx;
+	unsigned char *start = msg_need(malloc(bytes)), *at = start + sizeof magic;
 	*l = (struct logits_file){ .f = f, .name = name, .n_ctx = n_ctx, .n_vocab = n_vocab, .n_chunk = n_chunk };
 	l->n_rows = n_ctx - 1 - n_ctx/2;
-	put(l, magic, sizeof magic);
-	for (size_t i = 0; i < 3 + n_chunk*n_ctx; i++) {
-		put_u32(b, i < 3 ? (uint32_t)head[i] : (uint32_t)tokens[i - 3]);
-		put(l, b, 4);
-	}
-	if (fflush(l->f)) msg_die("%s: %s", l->name, strerror(errno));
-	l->first = HEAD_BYTES + 4*(uint64_t)n_chunk*n_ctx;
+	memcpy(start, magic, sizeof magic);
+	for (size_t i = 0; i < 3 + n_chunk*n_ctx; i++, at += 4)
+		put_u32(at, i < 3 ? (uint32_t)head[i] : (uint32_t)tokens[i - 3]);
+	if (!whole_write(fileno(f), start, bytes)) msg_die("%s: %s", name, strerror(errno));
+	free(start);
+	l->first = bytes;
 	/* a pipe; or a file that began elsewhere or appends all that is written, as a shell's `>>` makes it */
 	l->in_order = lseek(fileno(f), 0, SEEK_CUR) != (off_t)l->first || fcntl(fileno(f), F_GETFL) & O_APPEND;
 }
@@ -204,15 +199,10 @@ void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t
 enum ggu_status logits_file_write(struct logits_file *l, uint64_t from, size_t n, const unsigned char *rows,
 	struct ggu_error *err)
 {
-	size_t bytes = n*logits_file_row_bytes(l), done = 0;
-	while (done < bytes) {
-		ssize_t put = l->in_order ? write(fileno(l->f), rows + done, bytes - done)
-			: pwrite(fileno(l->f), rows + done, bytes - done, (off_t)(byte_of(l, from) + done));
-		if (put < 0 && errno == EINTR) continue;
-		if (put < 0) return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "%s", strerror(errno));
-		done += (size_t)put;
-	}
-	return GGU_OK;
+	const size_t bytes = n*logits_file_row_bytes(l);
+	bool ok = l->in_order ? whole_write(fileno(l->f), rows, bytes)
+		: whole_write_at(fileno(l->f), rows, bytes, byte_of(l, from));
+	return ok ? GGU_OK : ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "write");
 }
 
 /* Numbers are processed EACH at a time, so that compilers vectorize the loops. */

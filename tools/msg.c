@@ -3,12 +3,12 @@
  * written by one call. */
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../libgguf/whole.h"
 #include "../model/util/file.h"
 #include "msg.h"
 #include "out.h"
@@ -47,21 +47,12 @@ void msg_say_list(const char *fmt, va_list ap)
 {
 	char text[8192], line[64 + 4*sizeof text];      /* a byte is shown as four characters at most */
 	size_t n = (size_t)snprintf(line, 64, "%.60s: ", msg_program), len;
-	const char *at = line;
 	format(text, sizeof text, fmt, ap);
 	for (size_t i = 0, size = strlen(text); i < size; i += len)
 		n += text_mask_one(text + i, size - i, &len, line + n);
 	line[n++] = '\n';
 	progress_hide();
-	while (n) {
-		ssize_t put = write(2, at, n);
-		if (put < 0 && errno == EAGAIN) poll(&(struct pollfd){ .fd = 2, .events = POLLOUT }, 1, -1);
-		else if (put < 0 && errno != EINTR) return;
-		if (put > 0) {
-			at += put;
-			n -= (size_t)put;
-		}
-	}
+	(void)!whole_write(2, line, n);         /* there is nowhere to tell of it */
 }
 
 #ifdef __SANITIZE_ADDRESS__

@@ -3,7 +3,6 @@
  * (temp.h). */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../libgguf/shard_name.h"
+#include "../libgguf/whole.h"
 #include "msg.h"
 #include "out.h"
 #include "temp.h"
@@ -207,17 +207,7 @@ const char *out_name(const struct out *o) { return o->name ? o->name : "standard
 
 enum ggu_status out_put(struct out *o, const void *p, size_t n, struct ggu_error *err)
 {
-	const char *at = p, *end = at + n;
-	while (at < end) {
-		ssize_t put = write(o->fd, at, (size_t)(end - at));
-		if (put < 0 && errno == EINTR) continue;
-		if (put < 0 && errno == EAGAIN) {
-			poll(&(struct pollfd){ .fd = o->fd, .events = POLLOUT }, 1, -1);
-			continue;
-		}
-		if (put < 0) return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "write");
-		at += put;
-	}
+	if (!whole_write(o->fd, p, n)) return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "write");
 	out_wrote(o, n);
 	return GGU_OK;
 }

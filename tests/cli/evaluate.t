@@ -199,6 +199,13 @@ mkfifo pipe
 cat pipe >through & apart -j 2 --save-logits pipe >/dev/null
 wait
 same "... through a pipe, the same file" through saved
+# as descriptor 3, a pipe of 4 KiB (F_SETPIPE_SZ) that does not block and is first read when it is full
+ok "... through a pipe that does not block" perl -MFcntl -MPOSIX=dup2 -e 'open F, ">", shift;
+	pipe R, W; fcntl W, 1031, 4096; fcntl W, F_SETFL, O_WRONLY | O_NONBLOCK;
+	if (!fork) { close R; dup2(fileno W, 3); exec @ARGV }
+	close W; sleep 1; print F $b while sysread R, $b, 4096; wait; exit $? >> 8' late \
+	gguf-perplexity -q -m m.gguf --ctx 32 --batch 40 --chunks 7 -j 2 --save-logits /dev/fd/3 text
+same "... the same file" late saved
 cat saved >pipe & apart -j 2 --from 3 --base pipe --json >from-pipe 2>&1
 is "... from a pipe" "$(cat from-pipe)" "$(apart -j 1 --from 3 --base saved --json 2>&1 | sed s/saved/pipe/)"
 rm pipe
