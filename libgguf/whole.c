@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "internal.h"
 #include "whole.h"
@@ -15,7 +14,7 @@ enum ggu_status whole_of_fd(void *ctx, void *to, size_t n, size_t *got, struct g
 	ssize_t r = ggu_read_some(*(int *)ctx, to, n);
 
 	if (r < 0)
-		return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "%s", strerror(errno));
+		return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "read");
 	*got = (size_t)r;
 	return GGU_OK;
 }

@@ -158,7 +158,7 @@ enum ggu_status logits_file_read(struct logits_file *l, uint64_t from, size_t n,
 			: pread(fileno(l->f), rows + done, bytes - done, (off_t)(byte_of(l, from) + done));
 		if (got < 0 && errno == EINTR) continue;
 		if (got < 0 || (!got && l->in_order && ferror(l->f)))
-			return ggu_fail(err, GGU_ERR_IO, byte_of(l, from) + done, "", "%s", strerror(errno));
+			return ggu_fail(err, GGU_ERR_IO, byte_of(l, from) + done, "", "read");
 		if (!got)
 			return ggu_fail(err, GGU_ERR_TRUNCATED, byte_of(l, from) + done, "",
 				"the file ends within its logits");

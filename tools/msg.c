@@ -153,9 +153,11 @@ void msg_error(const char *file, const struct ggu_error *err)
 		name = inner + (added ? 2 : 0);
 		inner = "";
 	}
-	if (strstr(err->what, reason)) reason = "";
-	/* if a file cannot be opened or written, the system's message says everything */
-	if (*reason && (!strcmp(what, "open") || !strcmp(what, "write"))) { what = reason; reason = ""; }
+	/* if a file cannot be opened, read or written, the system's message says everything */
+	if (*reason && (!strcmp(what, "open") || !strcmp(what, "read") || !strcmp(what, "write"))) {
+		what = reason;
+		reason = "";
+	}
 	msg_say("%s%s%s: %s%s%s%s%s%s%s", name, *inner ? ": " : "", inner, at, err->where, *err->where ? ": " : "",
 		what, *reason ? ": " : "", reason, err->sys_errno == EISDIR && is_checkpoint(name) ?
 		"; gguf-convert makes a GGUF file of a checkpoint" : "");

@@ -16,22 +16,29 @@
 enum ggu_status file_fail(struct ggu_error *err, enum ggu_status code, const char *file, uint64_t offset,
 	const char *where, const char *what, ...)
 {
+	const int sys = errno;
 	char text[sizeof err->what];
 	va_list ap;
 	va_start(ap, what);
 	vsnprintf(text, sizeof text, what, ap);
 	va_end(ap);
+	errno = sys;
 	ggu_fail(err, code, offset, where, "%s", text);
 	ggu_error_file(err, file);
 	return code;
 }
 
-static enum ggu_status system_error(struct ggu_error *err, const char *file, int e)
+static enum ggu_status no_memory(struct ggu_error *err, const char *file)
 {
-	enum ggu_status code = e == ENOENT ? GGU_ERR_MISSING : e == ENOMEM ? GGU_ERR_NOMEM : GGU_ERR_IO;
-	file_fail(err, code, file, GGU_NO_OFFSET, "", "%s", strerror(e));
-	if (err) err->sys_errno = e;
-	return code;
+	return file_fail(err, GGU_ERR_NOMEM, file, GGU_NO_OFFSET, "", "out of memory");
+}
+/* A call failed with errno e. */
+static enum ggu_status call_failed(struct ggu_error *err, const char *file, const char *call, int e)
+{
+	if (e == ENOMEM) return no_memory(err, file);
+	if (e == ENOENT) return file_fail(err, GGU_ERR_MISSING, file, GGU_NO_OFFSET, "", "%s", strerror(e));
+	errno = e;
+	return file_fail(err, GGU_ERR_IO, file, GGU_NO_OFFSET, "", "%s", call);
 }
 
 char *file_path(const char *dir, const char *name)
@@ -76,7 +83,7 @@ enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *
 	struct stat st;
 	bool link;
 	int f, e;
-	if (!p) return system_error(err, name, ENOMEM);
+	if (!p) return no_memory(err, name);
 	f = open(p, O_RDONLY | O_CLOEXEC | O_NONBLOCK);         /* a pipe must not make us wait */
 	e = errno;
 	link = f < 0 && e == ENOENT && !lstat(p, &st) && S_ISLNK(st.st_mode);
@@ -85,11 +92,11 @@ enum ggu_status file_open(const char *dir, const char *name, int *fd, uint64_t *
 	if (link)
 		return file_fail(err, GGU_ERR_UNSUPPORTED, name, GGU_NO_OFFSET, "",
 			"is a link to a file that does not exist");
-	if (f < 0) return system_error(err, name, e);
+	if (f < 0) return call_failed(err, name, "open", e);
 	if (fstat(f, &st)) {
 		e = errno;
 		close(f);
-		return system_error(err, name, e);
+		return call_failed(err, name, "fstat", e);
 	}
 	if (!S_ISREG(st.st_mode)) {
 		close(f);
@@ -111,7 +118,7 @@ enum ggu_status file_read_at(int fd, const char *name, uint64_t offset, void *to
 		ssize_t got = pread(fd, p, n, (off_t)offset);
 		if (got < 0 && errno == EINTR) continue;
 		if (got < 0) {
-			enum ggu_status s = system_error(err, name, errno);
+			enum ggu_status s = call_failed(err, name, "read", errno);
 			if (err) err->offset = offset;
 			return s;
 		}
@@ -133,7 +140,7 @@ enum ggu_status file_slurp(const char *dir, const char *name, size_t max, char *
 	enum ggu_status s = file_open(dir, name, &fd, &bytes, err);
 	if (s) return s;
 	if (bytes > max) s = file_fail(err, GGU_ERR_RANGE, name, max, "", "longer than %zu bytes", max);
-	else if (!(p = malloc((size_t)bytes + 1))) s = system_error(err, name, ENOMEM);
+	else if (!(p = malloc((size_t)bytes + 1))) s = no_memory(err, name);
 	else s = file_read_at(fd, name, 0, p, (size_t)bytes, err);
 	close(fd);
 	if (s) {
@@ -153,8 +160,8 @@ enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t
 	struct whole w = { .more = whole_of_fd, .ctx = &fd };
 	char *name = file_named(path);
 	enum ggu_status s;
-	if (!name) s = system_error(err, path, ENOMEM);
-	else if (fd < 0) s = system_error(err, name, e);
+	if (!name) s = no_memory(err, path);
+	else if (fd < 0) s = call_failed(err, name, "open", e);
 	else if ((s = whole_all(&w, max, err)) != GGU_OK) ggu_error_file(err, name);
 	if (fd > 0) close(fd);
 	free(name);
@@ -175,7 +182,7 @@ enum ggu_status file_json_decode(const char *text, size_t n, const char *name, u
 	if (!j) {
 		/* if memory is short, jansson gives no text */
 		if (!*je.text || json_error_code(&je) == json_error_out_of_memory)
-			return system_error(err, name, ENOMEM);
+			return no_memory(err, name);
 		/* jansson gives the end of the bad token, and shows the token */
 		const char *near = strstr(je.text, " near '");
 		size_t token = near ? strlen(near + 7) - 1 : 1;

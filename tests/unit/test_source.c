@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_source.c - ways to open: bytes from functions and from the middle of something, a header without its data, a
- * shard alone; and walking over the data. */
+ * shard alone; walking over the data; what failed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "../../libgguf/ggu.h"
+#include "../../libgguf/whole.h"
+#include "../../model/util/file.h"
 
 enum { ROWS = 1000, COLS = 256, BYTES = ROWS*144 };
 static struct ggu_memory file;
@@ -390,6 +392,31 @@ static void walks_in_whole_blocks(void **state)
 	ggu_close(f);
 }
 
+/* A call that failed is named, and why is told by sys_errno alone. */
+static void failed(const struct ggu_error *e, enum ggu_status s, const char *call)
+{
+	assert_int_equal(s, GGU_ERR_IO);
+	assert_int_equal(e->code, GGU_ERR_IO);
+	assert_string_equal(e->what, call);
+	assert_int_equal(e->sys_errno, EISDIR);
+}
+static void a_failed_call_is_named_apart_from_the_reason(void **state)
+{
+	int fd = open("/", O_RDONLY);
+	char *text, b[1];
+	size_t n;
+	struct ggu_file *f;
+	struct ggu_error e;
+	(void)state;
+	failed(&e, whole_of_fd(&fd, b, 1, &n, &e), "read");
+	failed(&e, file_read_at(fd, "folder", 0, b, 1, &e), "read");
+	failed(&e, file_slurp_any("/", 10, &text, &n, &e), "read");
+	failed(&e, ggu_open(&f, "/", &e), "open");
+	close(fd);
+	assert_int_equal(file_slurp("/", "no such file", 10, &text, &n, &e), GGU_ERR_MISSING);
+	assert_int_equal(e.sys_errno, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +428,7 @@ int main(void)
 		cmocka_unit_test(waits_for_a_pipe), cmocka_unit_test(full_pipes_are_waited_for),
 		cmocka_unit_test(needs_no_data), cmocka_unit_test(opens_one_shard),
 		cmocka_unit_test(walks_in_whole_blocks),
+		cmocka_unit_test(a_failed_call_is_named_apart_from_the_reason),
 	};
 	return cmocka_run_group_tests(tests, make, unmake);
 }
