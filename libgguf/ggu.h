@@ -265,7 +265,7 @@ uint64_t ggu_file_data_end(const struct ggu_file *f, uint32_t source);  /* after
 /* From the base on; UINT64_MAX: unknown, as for a pipe. */
 uint64_t ggu_file_bytes(const struct ggu_file *f, uint32_t source);
 bool ggu_file_is_cut(const struct ggu_file *f);                         /* see struct ggu_open_options */
-const char *ggu_file_source_name(const struct ggu_file *f, uint32_t source);
+const char *ggu_file_source_name(const struct ggu_file *f, uint32_t source);    /* its path, or "(stdin)" for "-" */
 const struct ggu_meta *ggu_file_meta(const struct ggu_file *f);
 size_t ggu_file_n_tensors(const struct ggu_file *f);
 const struct ggu_tensor *ggu_file_tensor(const struct ggu_file *f, size_t i);   /* in table order */

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "internal.h"
+#include "text.h"
 
 enum { CALL_BYTES = 1 << 30 };
 
@@ -174,7 +175,7 @@ enum ggu_status ggu_shard_of_path(struct ggu_shard *s, const char *path, uint64_
 		return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "open");
 	s->fd = fd;
 	s->own_fd = !in;
-	s->name = strdup(in ? "standard input" : path);
+	s->name = strdup(in ? TEXT_STDIN : path);
 	if (!s->name)
 		return ggu_no_memory(err);
 	return ggu_shard_of_fd(s, fd, base + (at > 0 ? (uint64_t)at : 0), err);

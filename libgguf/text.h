@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * text.h - questions about strings, and a shape in words. Not installed. */
+ * text.h - questions about strings, texts that several files have, and a shape in words. Not installed. */
 #ifndef GGU_TEXT_H
 #define GGU_TEXT_H
 #include <inttypes.h>
@@ -32,6 +32,9 @@ static inline bool text_ends(const void *p, size_t n, const char *with)
 	size_t k = strlen(with);
 	return n >= k && !memcmp((const char *)p + (n - k), with, k);
 }
+
+/* The name of standard input in messages. */
+#define TEXT_STDIN "(stdin)"
 
 /* What a folder that was cloned without Git LFS has in place of a large file begins so. */
 #define TEXT_LFS "version https://git-lfs.github.com/spec/"

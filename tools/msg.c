@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../libgguf/text.h"
 #include "../libgguf/whole.h"
-#include "../model/util/file.h"
 #include "msg.h"
 #include "out.h"
 #include "progress.h"
@@ -126,7 +126,7 @@ void *msg_need(void *p)
 	return p;
 }
 
-const char *msg_name(const char *file) { return file && strcmp(file, "-") ? file : FILE_STANDARD; }
+const char *msg_name(const char *file) { return file && strcmp(file, "-") ? file : TEXT_STDIN; }
 /* NAME-00001-of-00003.gguf and the like, of the same set? */
 static bool is_shard_beside(const char *a, const char *b)
 {
@@ -148,7 +148,7 @@ void msg_error(const char *file, const struct ggu_error *err)
 	char at[40] = "";
 	if (err->offset != GGU_NO_OFFSET) snprintf(at, sizeof at, "byte %llu: ", (unsigned long long)err->offset);
 	/* a shard's name replaces that of the set; a file of a folder follows the folder; file_named has added ./ */
-	if (strchr(inner, '/') || !strcmp(inner, FILE_STANDARD) || is_shard_beside(inner, name)) {
+	if (strchr(inner, '/') || !strcmp(inner, TEXT_STDIN) || is_shard_beside(inner, name)) {
 		bool added = !strncmp(inner, "./", 2) && file && strncmp(file, "./", 2);
 		name = inner + (added ? 2 : 0);
 		inner = "";

@@ -53,7 +53,7 @@ char *file_path(const char *dir, const char *name)
 
 char *file_named(const char *path)
 {
-	if (!strcmp(path, "-")) return strdup(FILE_STANDARD);
+	if (!strcmp(path, "-")) return strdup(TEXT_STDIN);
 	return file_path(strchr(path, '/') ? NULL : ".", path);
 }
 

@@ -11,8 +11,7 @@ enum { FILE_TEXT_MAX = 256 << 20 };     /* bytes of JSON, of merges and of token
 
 /* "dir/name", or name itself if dir is NULL, in memory of its own; NULL: out of memory. */
 char *file_path(const char *dir, const char *name);
-#define FILE_STANDARD "(stdin)"
-/* The name in messages of a file named by an option: FILE_STANDARD for "-", else its path, always with a slash, by
+/* The name in messages of a file named by an option: TEXT_STDIN for "-", else its path, always with a slash, by
  * which a program distinguishes a path from the name of a file inside the folder. The caller frees it; NULL: out of
  * memory. */
 char *file_named(const char *path);

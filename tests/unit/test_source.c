@@ -226,6 +226,7 @@ static void standard_input_begins_where_it_stands(void **state)
 	assert_int_equal(lseek(0, 9, SEEK_SET), 9);
 	assert_int_equal(ggu_open(&f, "-", NULL), GGU_OK);
 	look(f);
+	assert_string_equal(ggu_file_source_name(f, 0), "(stdin)");
 	ggu_close(f);
 	assert_int_equal(lseek(0, 8, SEEK_SET), 8);
 	assert_int_equal(ggu_open(&f, "-", NULL), GGU_ERR_FORMAT);
