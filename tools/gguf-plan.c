@@ -14,6 +14,7 @@
 #include "out.h"
 #include "pipe.h"
 #include "plan_choose.h"
+#include "remake_run.h"
 #include "sandbox.h"
 #include "typeplan.h"
 
@@ -203,7 +204,6 @@ static void check_matrix(const struct plan *p, const char *path)
 	const struct ggu_importance importance = imatrix_importances(p->im);
 	struct recipe_choice *to = msg_need(calloc(p->n + 1, sizeof *to));
 	struct remake re = { .t = p->t, .n = p->n, .choice = to, .importance = &importance };
-	struct ggu_error err;
 	uint64_t unused;
 	for (size_t i = 0; i < p->n; i++) {
 		uint32_t own = p->t[i]->type, other = own == GGU_TYPE_Q4_0 ? GGU_TYPE_Q4_1 : GGU_TYPE_Q4_0;
@@ -211,8 +211,7 @@ static void check_matrix(const struct plan *p, const char *path)
 			&& ggu_type_bytes(other, p->t[i]->ne[0], &unused);
 		to[i].type = may ? other : own;
 	}
-	if (remake_check(&re, NULL, &err))
-		msg_die("%s: %s has %s: is it from another model?", msg_name(path), err.where, err.what);
+	remake_run_check(&re, NULL, p->name, path);
 	free(to);
 }
 

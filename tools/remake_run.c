@@ -122,6 +122,16 @@ struct ggu_meta *remake_run_meta(const struct remake_run *run, const struct ggu_
 	if (run->imatrix && weighed) provenance(run, m);
 	return m;
 }
+void remake_run_check(const struct remake *re, bool *lacks, const char *name, const char *imatrix_name)
+{
+	struct ggu_error err;
+	enum ggu_status s = remake_check(re, lacks, &err);
+	if (s == GGU_ERR_RANGE)
+		msg_die("%s: %s has %s: is it from another model?", msg_name(imatrix_name), err.where, err.what);
+	if (s == GGU_ERR_MISSING)
+		msg_die("%s: has no data for %s, which %s", msg_name(imatrix_name), err.where, err.what);
+	if (s != GGU_OK) msg_die_error(name, &err);
+}
 struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct ggu_meta *meta)
 {
 	struct known known;
@@ -130,14 +140,7 @@ struct ggu_writer *remake_run_writer(const struct remake_run *run, const struct 
 	bool *lacks = msg_need(calloc(re.n + 1, sizeof *lacks)), output = false;
 	struct ggu_writer *w;
 	struct ggu_error err;
-	enum ggu_status s;
-	s = remake_check(&re, lacks, &err);
-	if (s == GGU_ERR_RANGE)
-		msg_die("%s: %s has %s: is it from another model?", msg_name(run->imatrix_name), err.where,
-			err.what);
-	if (s == GGU_ERR_MISSING)
-		msg_die("%s: has no data for %s, which %s", msg_name(run->imatrix_name), err.where, err.what);
-	if (s != GGU_OK) msg_die_error(run->name, &err);
+	remake_run_check(&re, lacks, run->name, run->imatrix_name);
 	for (size_t i = 0; i < re.n; i++) {
 		if (lacks[i]) note(&missing, re.t[i]->name);
 		output |= lacks[i] && !strcmp(re.t[i]->name, "output.weight");

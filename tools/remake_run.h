@@ -31,7 +31,9 @@ struct ggu_meta *remake_run_meta(const struct remake_run *r, const struct ggu_me
 const void *remake_run_made(const struct remake_run *r, size_t i);
 /* Sets quantize.imatrix.dataset to the text that took the place of a matrix. */
 void remake_run_told(struct ggu_meta *m, const char *text);
-/* remake_check and remake_writer. Warns of what the matrix lacks. The caller frees. */
+/* remake_check, which says of what failed whether the matrix or the model `name` is to blame. */
+void remake_run_check(const struct remake *re, bool *lacks, const char *name, const char *imatrix_name);
+/* The same and remake_writer. Warns of what the matrix lacks. The caller frees. */
 struct ggu_writer *remake_run_writer(const struct remake_run *r, const struct ggu_meta *meta);
 /* The whole file to out, which the caller commits. jobs: threads, 0: all cores. */
 void remake_run_write(const struct remake_run *r, struct ggu_writer *w, struct out *out, int jobs);
