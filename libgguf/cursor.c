@@ -10,12 +10,6 @@
 
 enum { GROW_BYTES = 1 << 20 };
 
-#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define HOST_BIG true
-#else
-#define HOST_BIG false
-#endif
-
 void ggu_cursor_init(struct ggu_cursor *c, struct ggu_shard *s, const struct ggu_leniency *lenient,
 	struct ggu_error *err)
 {
@@ -107,7 +101,7 @@ enum ggu_status ggu_cursor_bytes(struct ggu_cursor *c, void *to, size_t n)
 static enum ggu_status integer(struct ggu_cursor *c, void *v, size_t width)
 {
 	TRY(ggu_cursor_bytes(c, v, width));
-	if (c->s->big != HOST_BIG)
+	if (c->s->big)
 		ggu_swap_items(v, 1, width);
 	return GGU_OK;
 }
@@ -151,7 +145,7 @@ static enum ggu_status block(struct ggu_cursor *c, struct ggu_arena *a, uint64_t
 enum ggu_status ggu_cursor_numbers(struct ggu_cursor *c, struct ggu_arena *a, uint64_t n, size_t width, void **to)
 {
 	TRY(block(c, a, n*width, 0, to));
-	if (c->s->big != HOST_BIG)
+	if (c->s->big)
 		ggu_swap_items(*to, (size_t)n, width);
 	return GGU_OK;
 }

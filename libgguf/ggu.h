@@ -6,7 +6,7 @@
  *   "GGUF" version n_tensors n_kv | key type value ... | name n_dims ne[] type offset ... | pad | data
  *
  * Versions 2 and 3, little and big endian, are read; version 3, little endian, is written. Whatever the byte order of
- * the source, everything that this library returns is in host order (metadata) or little-endian (tensor data).
+ * the source, everything that this library returns is little-endian, as the machines are that it is for.
  *
  * Errors: functions that can fail return enum ggu_status, GGU_OK = 0, and fill *err unless err is NULL. Out-parameters
  * are not changed on failure. Nothing here prints, exits or aborts. Strings from a file are bytes with a length and may
@@ -18,6 +18,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "numbers and blocks are used as they lie in the file, which is little-endian"
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -157,7 +160,7 @@ bool ggu_kv_bool(const struct ggu_kv *kv, size_t i, bool *v);
 bool ggu_kv_str(const struct ggu_kv *kv, size_t i, struct ggu_str *v);
 /* Item i of a nested array, as a pair without key; NULL: not nested. */
 const struct ggu_kv *ggu_kv_sub(const struct ggu_kv *kv, size_t i);
-/* Packed items of a numeric array in host order, ggu_kv_n of them; NULL for strings and nested ones. */
+/* Packed items of a numeric array, ggu_kv_n of them; NULL for strings and nested ones. */
 const void *ggu_kv_data(const struct ggu_kv *kv);
 
 /* By key: false if it is absent or of another sort. *v then keeps its value, which may be a default. */

@@ -108,7 +108,7 @@ uint64_t ggu_cursor_left(const struct ggu_cursor *c);  /* bytes up to the end; h
 enum ggu_status ggu_cursor_u32(struct ggu_cursor *c, uint32_t *v);
 enum ggu_status ggu_cursor_u64(struct ggu_cursor *c, uint64_t *v);
 enum ggu_status ggu_cursor_bytes(struct ggu_cursor *c, void *to, size_t n);
-/* n integers or floats of `width` bytes, in host order; n*width must not overflow. */
+/* n integers or floats of `width` bytes, as this machine has them; n*width must not overflow. */
 enum ggu_status ggu_cursor_numbers(struct ggu_cursor *c, struct ggu_arena *a, uint64_t n, size_t width, void **to);
 /* Reads a length of at most max and that many bytes, and adds a NUL. */
 enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, uint64_t max, struct ggu_str *s);
@@ -130,7 +130,7 @@ struct ggu_kv {
 	uint8_t type, item_type;        /* equal for scalars */
 	size_t n;
 	union {
-		unsigned char scalar[8];        /* host order */
+		unsigned char scalar[8];
 		struct ggu_str str;
 		const void *items;              /* packed numbers */
 		const struct ggu_str *strs;

@@ -137,17 +137,12 @@ static void put_items(struct stream *s, const struct ggu_kv *kv)
 	const unsigned char *p = ggu_kv_data(kv);
 	struct ggu_str str;
 
-	if (width && (!s->buf || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)) {
+	if (width) {
 		put(s, p, width*kv->n);
 		return;
 	}
 	for (size_t i = 0; i < kv->n; i++) {
-		if (width) {
-			unsigned char b[8];
-			memcpy(b, p + i*width, width);
-			ggu_swap_items(b, 1, width);
-			put(s, b, width);
-		} else if (ggu_kv_str(kv, i, &str)) {
+		if (ggu_kv_str(kv, i, &str)) {
 			put_str(s, str);
 		} else {
 			put_value(s, ggu_kv_sub(kv, i));

@@ -39,9 +39,6 @@
 #if FLT_EVAL_METHOD != 0
 #error "the numeric contract asks for floats that are computed as floats (on 32-bit x86: -msse2 -mfpmath=sse)"
 #endif
-#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "blocks are read as they lie in the file, which is little-endian"
-#endif
 
 /* ---- instruction sets ---- */
 

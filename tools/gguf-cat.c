@@ -34,7 +34,7 @@ static void cat(struct ggu_walk *walk, const char *file, const struct ggu_tensor
 		if (!p.n_bytes) break;
 		if (decoded) {
 			quant_decode(t->type, p.bytes, decoded, p.n_weights);
-			out_floats(out, decoded, p.n_weights);
+			out_write(out, decoded, p.n_weights*sizeof *decoded);
 		} else out_write(out, p.bytes, p.n_bytes);
 		progress_set(*done += p.n_bytes);
 	}

@@ -145,7 +145,7 @@ static void put_logits(const struct group *g, const float *rows)
 	for (size_t at = 0; at < g->l.n_ids; at += step) {
 		size_t n = g->l.n_ids - at < step ? g->l.n_ids - at : step;
 		if (model_logits(g->w, rows + at*e, n, logits, NULL, NULL, &err)) msg_die_error(o.model, &err);
-		out_floats(g->out, logits, n*v);
+		out_write(g->out, logits, n*v*sizeof *logits);
 	}
 	free(logits);
 }
@@ -180,7 +180,7 @@ static void run(struct group *g)
 	}
 	encode(g);
 	if (model_eval(g->w, &c, &err)) msg_die_error(o.model, &err);
-	if (o.hidden || !model_has_head(g->m)) out_floats(g->out, rows, l->n_ids*width);
+	if (o.hidden || !model_has_head(g->m)) out_write(g->out, rows, l->n_ids*width*sizeof *rows);
 	else put_logits(g, rows);
 	for (size_t i = 0; i < l->n; i++) state_free(l->part[i].state);
 	free(rows);

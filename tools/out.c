@@ -218,18 +218,6 @@ void out_write(struct out *o, const void *p, size_t n)
 	if (out_put(o, p, n, &err)) msg_die_error(out_name(o), &err);
 }
 
-void out_floats(struct out *o, float *x, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		unsigned char b[4];
-		uint32_t u;
-		memcpy(&u, x + i, sizeof u);
-		for (int k = 0; k < 4; k++) b[k] = (unsigned char)(u >> 8*k);
-		memcpy(x + i, b, sizeof b);
-	}
-	out_write(o, x, n*sizeof *x);
-}
-
 void out_take_stdout(struct out *o)
 {
 	if (o->fd == 1) return;

@@ -32,8 +32,6 @@ const char *out_name(const struct out *o);                      /* for messages 
 void out_write(struct out *o, const void *p, size_t n);         /* all of it; exits 2 if that fails */
 /* The same for a sink; calls out_wrote. */
 enum ggu_status out_put(struct out *o, const void *p, size_t n, struct ggu_error *err);
-/* n floats as little-endian float32; x is changed if this machine has another byte order. */
-void out_floats(struct out *o, float *x, size_t n);
 void out_take_stdout(struct out *o);                            /* from here on printf writes to o */
 _Noreturn void out_stdout_failed(void);                         /* printf or its like failed: says so by errno */
 /* Closes an output, which keeps a temporary name, and opens it again, for many outputs of which one is written at a

@@ -5,7 +5,7 @@
 cd "$SRC" || exit 1
 
 cc=${CC:-cc}
-compile() { $cc -std=c11 -D_GNU_SOURCE -fsyntax-only "$@" quant/scalar.c; }
+compile() { $cc -std=c11 -D_GNU_SOURCE -fsyntax-only "$@" "${from:-quant/scalar.c}"; }
 refused()
 {
 	why=$1; shift
@@ -21,6 +21,8 @@ for o in ASSOCIATIVE RECIPROCAL; do
 done
 ok "floats that are computed as something wider" refused "floats that are computed as floats" \
 	-U__FLT_EVAL_METHOD__ -D__FLT_EVAL_METHOD__=2
-ok "numbers with their highest byte first" refused little-endian \
-	-U__BYTE_ORDER__ -D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__
+for from in quant/scalar.c libgguf/cursor.c imatrix/imatrix_gguf.c tools/check_data.c; do
+	ok "numbers with their highest byte first, $from" refused little-endian \
+		-U__BYTE_ORDER__ -D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__
+done
 done_testing
