@@ -353,9 +353,8 @@ static void print_json(const struct bench *b, const struct test *t, size_t n, co
 
 /* ---- the model ---- */
 
-static void save(const void *bytes, size_t n)
+static void save(struct out *out, const void *bytes, size_t n)
 {
-	struct out *out = out_open(o.save, true);
 	out_reserve(out, n);
 	out_write(out, bytes, n);
 	out_commit(out);
@@ -403,16 +402,16 @@ int main(int argc, char **argv)
 	if (o.save) opt_refuse("--save, which measures nothing", "prompt generate depth cache-type-k cache-type-v "
 		"repeat profile pin mlock no-mmap arch-file json output");
 	cpu_name(cpu, sizeof cpu);
+	out = out_open(o.save ? o.save : o.output, o.save != NULL);
 	pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file }, 2,
 		o.save ? o.save : o.output);
 	if (o.synthetic) bytes = synthetic_make(o.synthetic, pool, &n_bytes);
-	if (o.save) save(bytes, n_bytes);
+	if (o.save) save(out, bytes, n_bytes);
 	else {
 		b.m = bytes ? open_synthetic(bytes, n_bytes, pool)
 			: load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
 		load_refuse_encoder(b.m, model_name());
 		choose_tests(b.m);
-		out = out_open(o.output, false);
 		if (o.model) out_refuse_sources(out, o.model, model_file(b.m));
 		out_refuse_input(out, o.arch_file);
 		out_take_stdout(out);

@@ -196,10 +196,10 @@ int main(int argc, char **argv)
 	const char *file = msg_name(n ? argv[0] : NULL);
 	if (o.source && !strcmp(o.source, "-") && (!n || !strcmp(argv[0], "-")))
 		msg_usage("the ids of both --source and IDS cannot be standard input");
+	struct out *out = out_open(o.output, true);
 	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin,
 		(const char *[]){ o.model, o.arch_file, n ? argv[0] : NULL, o.source }, 4, o.output);
 	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
-	struct out *out = out_open(o.output, true);
 	struct group g = { .m = m, .n_batch = o.batch ? (size_t)o.batch : 512, .out = out };
 	char *text = read_text(n ? argv[0] : NULL, file);
 	out_refuse_sources(out, o.model, model_file(m));

@@ -250,17 +250,22 @@ static void refuse_inputs(const struct job *j, const struct out *out, const char
 	out_refuse_input(out, text ? text : "-");
 }
 
-static void open_outputs(struct job *j, const char *text)
+/* What is wrong with them shows before the models are read. */
+static void open_outputs(struct job *j)
 {
-	FILE *f;
 	j->results = out_open(o.output, false);
-	refuse_inputs(j, j->results, text);
 	if (!o.save) return;
 	j->out = out_open(o.save, true);
-	refuse_inputs(j, j->out, text);
 	if (out_is(j->out, o.output)) msg_die("%s: -o and --save-logits name the same file", o.save);
 	if (out_fd(j->out) == 1 && out_fd(j->results) == 1)
 		msg_die("%s: is standard output, where the results go: give -o FILE", o.save);
+}
+static void begin_outputs(struct job *j, const char *text)
+{
+	FILE *f;
+	refuse_inputs(j, j->results, text);
+	if (!o.save) return;
+	refuse_inputs(j, j->out, text);
 	f = fdopen(out_fd(j->out), "wb");
 	if (!f) msg_die("%s: %s", o.save, strerror(errno));
 	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_logits(j->a), j->windows, j->ids);
@@ -442,6 +447,7 @@ static int evaluate(const char *text)
 	int status;
 	scores_check_rules(&o.fail_above, o.base != NULL);
 	j.cache = load_cache_types(&o.cache, GGU_TYPE_F32);
+	open_outputs(&j);
 	sandbox_output(o.save);
 	j.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, o.arch_file, text }, 4, o.output);
 	j.a = open_model(&j, o.model);
@@ -449,7 +455,7 @@ static int evaluate(const char *text)
 	if (o.base && !j.from_file) j.b = open_model(&j, o.base);
 	read_text(&j, text);
 	check_base(&j);
-	open_outputs(&j, text);
+	begin_outputs(&j, text);
 	measure_all(&j);
 	all = (struct scores){ .has_base = o.base != NULL, .n_ctx = (size_t)o.ctx, .from = (size_t)o.from,
 		.windows = j.windows, .v = j.score };

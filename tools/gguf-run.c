@@ -156,10 +156,10 @@ int main(int argc, char **argv)
 		"[--cache-type-k T] [--cache-type-v T] [--ids] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] "
 		"[-o FILE] [-j N] [FILE]", 0, 1 });
 	if (o.prompt && operands) msg_usage("two prompts given: -p and FILE");
+	struct out *out = out_open(o.output, false);
 	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file,
 		operands ? argv[0] : NULL }, 3, o.output);
 	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
-	struct out *out = out_open(o.output, false);
 	struct vocab *v;
 	struct tokenizer *t;
 	struct detokenizer *d;

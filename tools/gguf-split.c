@@ -195,9 +195,8 @@ static void show(const struct split *s)
 	}
 }
 
-static void merge(struct split *s)
+static void merge(struct split *s, struct out *out)
 {
-	struct out *out = out_open(o.output, true);
 	s->first = msg_need(calloc(2, sizeof *s->first));
 	s->first[1] = s->n;
 	write_one(s, out, 0, 0);
@@ -227,7 +226,7 @@ int main(int argc, char **argv)
 	struct split s = { 0 };
 	struct ggu_error err;
 	struct ggu_file *like = NULL;
-	struct out *shown = NULL;
+	struct out *out = NULL;        /* but for shards, which have one each */
 	uint64_t bytes = 0;
 	char *first = NULL;
 	argc = opt_parse(argc, argv, opts,
@@ -241,6 +240,7 @@ int main(int argc, char **argv)
 	if (argc > 1) opt_spare(opts, argv[1]);
 	s.name = argc ? argv[0] : "-";
 	pipe_once((const char *[]){ o.like, s.name }, 2, "the model and the pattern of --like");
+	if (o.merge || o.dry_run) out = out_open(o.dry_run ? NULL : o.output, o.merge);
 	if (!o.merge) first = shard_name(o.output, 0, 1);
 	sandbox_enter((const char *[]){ s.name, o.like }, 2, o.dry_run ? NULL : first ? first : o.output);
 	free(first);
@@ -260,14 +260,13 @@ int main(int argc, char **argv)
 	if (s.n_shards > SHARD_MAX) msg_die("%s: makes more than %d shards", msg_name(s.name), SHARD_MAX);
 	if (!o.dry_run) progress_begin(o.merge ? "merging" : "splitting", bytes, "B");
 	if (o.dry_run) {
-		shown = out_open(NULL, false);
-		out_refuse_sources(shown, s.name, s.f);
+		out_refuse_sources(out, s.name, s.f);
 		show(&s);
-	} else if (o.merge) merge(&s);
+	} else if (o.merge) merge(&s, out);
 	else write_shards(&s);
 	if (o.dry_run) {
 		pipe_drain(s.f, s.name);
-		out_commit(shown);
+		out_commit(out);
 	}
 	ggu_close(like);
 	ggu_close(s.f);

@@ -364,6 +364,33 @@ is "... with -o" "$(gguf-cat -o /dev/full m.gguf token_embd.weight 2>&1)" "gguf-
 is "... for a whole model" "$(gguf-edit -o /dev/full --delete test.flag m.gguf 2>&1 | tail -n 1)" \
 	"gguf-edit: /dev/full: No space left on device"
 is "no such folder" "$(run gguf-cat -o nowhere/x m.gguf token_embd.weight)" 2
+# early PROGRAM ...: the folder is missed before the model, which is not there either
+early()
+{
+	is "... $*: before the model is read" "$("$@" nowhere/x 2>&1 </dev/null)" \
+		"$1: nowhere/x: No such file or directory"
+}
+early gguf-perplexity -m none text -o
+early gguf-perplexity -m none text --save-logits
+early gguf-perplexity --merge none -o
+early gguf-logits -m none ids -o
+early gguf-run -m none -p a -o
+early gguf-bench -m none -o
+early gguf-bench --synthetic none,q4_0 --save
+early gguf-imatrix -m none text -o
+early gguf-imatrix --merge none -o
+early gguf-imatrix --stats none -o
+early gguf-quantize Q4_0 none -o
+early gguf-quantize --calibrate text Q4_0 none -o
+mkdir empty
+early gguf-convert empty -o
+early gguf-plan Q4_0 none -o
+early gguf-tokenize -m none text -o
+early gguf-split --merge none -o
+early gguf-edit --delete a none -o
+for p in hash check info; do early gguf-$p none -o; done
+early gguf-diff none none -o
+early gguf-cat none a -o
 cp m.gguf orig.gguf
 ln m.gguf hard.gguf
 ln -s m.gguf soft.gguf
