@@ -67,7 +67,7 @@ void typeplan_no_recipe(const char *const *v, int n)
 bool typeplan_sha256(const char *path, char hex[65])
 {
 	struct sha256_ctx ctx;
-	uint8_t buf[65536], digest[SHA256_DIGEST_SIZE];
+	uint8_t buf[4096], digest[SHA256_DIGEST_SIZE];
 	FILE *f;
 	struct stat st;
 	size_t n;

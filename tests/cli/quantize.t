@@ -249,6 +249,9 @@ im() { "$mk" general.type=imatrix imatrix.chunk_count=1 imatrix.chunk_size=512 "
 	"$1.counts:f32:1:one" >im.gguf; }
 im blk.0.attn_q.weight 256
 ok "with one" $q -q -i im.gguf -o b.gguf IQ2_XS small.gguf
+# sanitizers' frames are larger
+if [ "${SANITIZED:-}" ]; then skip "... with a stack of 64 KiB" "sanitizers need more"
+else ok "... with a stack of 64 KiB" sh -c "ulimit -s 64; $q -q -i im.gguf -o b.gguf IQ2_XS small.gguf"; fi
 ok "pure with one, embedding and output left out of it" $q -q -i im.gguf --pure -o b.gguf IQ1_S small.gguf
 is "it says what the matrix lacks, and how to have it" "$($q -i im.gguf -o b.gguf Q4_K_M small.gguf 2>&1)" \
 	"gguf-quantize: im.gguf: has no data for these tensors (1), whose columns are weighted equally:\
