@@ -31,8 +31,7 @@ static inline bool ggu_mul(uint64_t a, uint64_t b, uint64_t *r)
 {
 	return !__builtin_mul_overflow(a, b, r) && *r <= INT64_MAX;
 }
-/* a is a power of two; x + a must not wrap (all positions are below 2^63) */
-static inline uint64_t ggu_align_up(uint64_t x, uint64_t a) { return (x + a - 1) & ~(a - 1); }
+/* All positions are below 2^63, so what is aligned to it cannot overflow. */
 static inline bool ggu_align_ok(uint64_t a)
 {
 	return a >= GGU_ALIGN_MIN && a <= GGU_ALIGN_MAX && !(a & (a - 1));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
+#include "size.h"
 #include "text.h"
 
 enum ggu_status ggu_tolerate(const struct ggu_leniency *l, enum ggu_status status, struct ggu_error *err)
@@ -121,7 +122,7 @@ static enum ggu_status body(struct ggu_file *f, struct ggu_cursor *c, struct ggu
 	for (uint64_t k = 0; k < n_tensors; k++)
 		TRY(ggu_table_read(c, &f->table, (uint32_t)(c->s - f->shard)));
 	c->s->header_bytes = c->at;
-	c->s->data_offset = ggu_align_up(c->at, c->s->alignment);
+	c->s->data_offset = size_aligned(c->at, c->s->alignment);
 	return GGU_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
+#include "size.h"
 #include "whole.h"
 
 /* The size of a large page. File systems that cache files in large pages (recent ext4 and XFS) begin one where a write
@@ -179,7 +180,7 @@ static void put_header(struct stream *s, const struct ggu_writer *w)
 		put_int(s, t->type, 4);
 		put_int(s, t->offset, 8);
 	}
-	pad_to(s, ggu_align_up(s->at, w->alignment));
+	pad_to(s, size_aligned(s->at, w->alignment));
 }
 
 enum ggu_status ggu_writer_new(struct ggu_writer **to, const struct ggu_meta *meta, struct ggu_error *err)
@@ -242,7 +243,7 @@ enum ggu_status ggu_writer_add_at(struct ggu_writer *w, const char *name, uint32
 		return ggu_rule(err, GGU_RULE_NAME_TWICE, ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name,
 			"duplicate tensor name"));
 	if (w->data_bytes < t.offset + t.bytes)
-		w->data_bytes = ggu_align_up(t.offset + t.bytes, w->alignment);
+		w->data_bytes = size_aligned(t.offset + t.bytes, w->alignment);
 	return GGU_OK;
 }
 

@@ -196,7 +196,7 @@ void digits_pack(unsigned reads, size_t block, size_t n_in, const float *x, void
 {
 	struct narrow q[NARROW_ROWS];
 	for (size_t b = 0, some; b < n_in/block; b += some) {
-		some = n_in/block - b < NARROW_ROWS ? n_in/block - b : NARROW_ROWS;
+		some = size_least(n_in/block - b, NARROW_ROWS);
 		mul_codes->narrow(x + b*block, block, some, (int)block, true, q);
 		for (size_t i = 0; i < some; i++)
 			if (block == 256) pack256(q + i, reads, (struct strip256 *)strip + b + i);
@@ -271,7 +271,7 @@ static void sum_up(const struct job *j, struct chunk *c, struct tlb *tlb)
 	const size_t left = j->units - c->unit, step = j->step[c->n_t/2], at = c->unit*j->bytes;
 	const char *w = (const char *)m->w + c->o*m->w_stride + at;
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
-	struct digits_part part = { w, m->w_stride, c->n_o, left < step ? left : step, c->strip, j->strip,
+	struct digits_part part = { w, m->w_stride, c->n_o, size_least(left, step), c->strip, j->strip,
 		w + (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD,
 		mul_rows_to_l1 };
 	const size_t from = c->o*m->w_stride + j->table->rows*at;
@@ -284,7 +284,7 @@ static void sum_up(const struct job *j, struct chunk *c, struct tlb *tlb)
 /* Prefetches a chunk of a task's first rows, unless the thread's last task has done so. */
 static void fetch(const struct job *j, size_t o, size_t n_o, size_t unit, size_t step)
 {
-	const size_t left = j->units - unit, n = (left < step ? left : step)*j->bytes;
+	const size_t left = j->units - unit, n = size_least(left, step)*j->bytes;
 	const char *w = (const char *)j->m->w + o*j->m->w_stride + unit*j->bytes;
 	for (size_t r = 0; r < n_o; r++, w += j->m->w_stride)
 		for (size_t i = 0; i < n + 63; i += 64) __builtin_prefetch(w + (i < n ? i : n - 1), 0, 2);

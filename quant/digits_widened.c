@@ -2,6 +2,7 @@
  * digits_widened.c - rows of a type that neither digits_text.h nor books_text.h handles: widened as for panels, a chunk
  * of a row at a time, and multiplied in C with digits in their plain order. */
 #if defined __x86_64__
+#include "../libgguf/size.h"
 #include "fused.h"
 #include "digits.h"
 
@@ -37,7 +38,7 @@ static void row(const struct quant_mul *m, enum mul_kind kind, size_t strip, siz
 	struct wide w;
 	for (size_t t = t0; t < t0 + n_t; t++) m->y[t*m->y_stride + o] = 0;
 	for (size_t i = 0, n; i < m->n_in; i += n) {
-		n = m->n_in - i < MUL_CHUNK ? m->n_in - i : MUL_CHUNK;
+		n = size_least(m->n_in - i, MUL_CHUNK);
 		mul_codes->widen[m->type](from + i/type->block_weights*type->block_bytes, n, &w);
 		for (size_t t = t0; t < t0 + n_t; t++) {
 			const void *x = (const char *)m->act + t*strip;

@@ -163,8 +163,7 @@ void quant_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size
 }
 size_t quant_mul_work_bytes(size_t n_in)
 {
-	const size_t floats = float_work_bytes(n_in);
-	return mul_work_bytes() > floats ? mul_work_bytes() : floats;
+	return size_most(mul_work_bytes(), float_work_bytes(n_in));
 }
 /* Threads that share the tokens of a panel each make the panel. So outputs are cut first, finely enough to keep all
  * threads busy to the end, and tokens only if outputs do not suffice. Few tokens only read rows, and one core may lag

@@ -67,7 +67,7 @@ void float_act_pack(const float *x, size_t x_stride, size_t n_tokens, size_t n_i
 		return;
 	}
 	for (size_t t = from; t < from + n; t += tokens) {
-		size_t some = from + n - t < tokens ? from + n - t : tokens;
+		size_t some = size_least(from + n - t, tokens);
 		float *strip = act + t/tokens*FLOAT_LANES*phase;
 		for (size_t r = (tokens - 1)/8*8 + 8; r; r -= 8) {
 			size_t first = r - 8 < some ? r - 8 : some - 1;
@@ -145,7 +145,7 @@ static void put(const struct quant_mul *m, size_t t, size_t n_t, size_t o, size_
 {
 	size_t width = quant_float_table->outputs;
 	for (size_t i = 0; i < n_t; i++, sums += width)
-		memcpy(m->y + (t + i)*m->y_stride + o, sums, (n_o < width ? n_o : width)*sizeof *sums);
+		memcpy(m->y + (t + i)*m->y_stride + o, sums, size_least(n_o, width)*sizeof *sums);
 }
 /* Prefetches where put will store: otherwise it waits for lines that are far away, all of them at once. */
 static void fetch_results(const struct quant_mul *m, size_t t, size_t n_t, size_t o)
@@ -174,7 +174,7 @@ static void by_chunks(const struct quant_mul *m, size_t t0, size_t n_t, size_t o
 	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens, tiles = FLOAT_OUTPUTS/width,
 		stride = sizeof *k->sums/sizeof **k->sums, all = size_parts(n_t, tokens)*tiles;
 	for (size_t i = 0; i < m->n_in; i += FLOAT_CHUNK) {
-		size_t n = m->n_in - i < FLOAT_CHUNK ? m->n_in - i : FLOAT_CHUNK;
+		size_t n = size_least(m->n_in - i, FLOAT_CHUNK);
 		make_panel(m, o, n_o, i, n, k);
 		for (size_t l = 0; l < FLOAT_LANES; l++)
 			for (size_t j = 0; j < all; j++)
@@ -187,7 +187,7 @@ static void by_chunks(const struct quant_mul *m, size_t t0, size_t n_t, size_t o
 	quant_float_table->tree(k->sums[0], stride, all*tokens*width);
 	for (size_t j = 0; j < all; j++) {
 		size_t t = j/tiles*tokens, r = j%tiles*width;
-		if (r < n_o) put(m, t0 + t, n_t - t < tokens ? n_t - t : tokens, o + r, n_o - r,
+		if (r < n_o) put(m, t0 + t, size_least(n_t - t, tokens), o + r, n_o - r,
 			k->sums[0] + j*tokens*width);
 	}
 }
@@ -195,14 +195,14 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 {
 	size_t tokens = quant_float_table->tokens;
 	for (size_t o = o0; o < o0 + n_o; o += FLOAT_OUTPUTS) {
-		size_t some = o0 + n_o - o < FLOAT_OUTPUTS ? o0 + n_o - o : FLOAT_OUTPUTS;
+		size_t some = size_least(o0 + n_o - o, FLOAT_OUTPUTS);
 		if (m->n_in > FLOAT_CHUNK) {
 			by_chunks(m, t0, n_t, o, some, k);
 			continue;
 		}
 		make_panel(m, o, some, 0, m->n_in, k);
 		for (size_t t = 0; t < n_t; t += tokens)
-			at_once(m, t0 + t, n_t - t < tokens ? n_t - t : tokens, o, some, k, k->sums[0]);
+			at_once(m, t0 + t, size_least(n_t - t, tokens), o, some, k, k->sums[0]);
 	}
 }
 
@@ -210,7 +210,7 @@ static void mul_panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t 
 {
 	if (m->n_in <= FLOAT_CHUNK) panels(m, t0, n_t, o0, n_o, k);             /* no sums wait for a next chunk */
 	else for (size_t t = 0; t < n_t; t += TOKENS)
-		panels(m, t0 + t, n_t - t < TOKENS ? n_t - t : TOKENS, o0, n_o, k);
+		panels(m, t0 + t, size_least(n_t - t, TOKENS), o0, n_o, k);
 }
 static void few_tokens(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o)
 {

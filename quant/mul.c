@@ -46,7 +46,7 @@ struct strips { size_t at, next; };
 static struct strips strips_of(size_t block, size_t n_tokens, size_t n_in, size_t t, size_t i)
 {
 	size_t tokens = panel_of(block)->tokens, n_strips = size_parts(n_tokens, tokens),
-		first = i/MUL_CHUNK*MUL_CHUNK, wide = n_in - first < MUL_CHUNK ? n_in - first : MUL_CHUNK,
+		first = i/MUL_CHUNK*MUL_CHUNK, wide = size_least(n_in - first, MUL_CHUNK),
 		bytes = mul_strip_bytes(block, tokens), next = wide/block*bytes;
 	return (struct strips){ first/block*bytes*n_strips + t/tokens*next + (i - first)/block*bytes, next };
 }

@@ -51,13 +51,14 @@ struct wide {
 	float d[MUL_CHUNK/32], m[MUL_CHUNK/32];
 	int16_t mn[MUL_CHUNK/16];
 };
-enum { NARROW_ROWS = 16 };
-/* A block of activations: x = d*q. sum: the sums of 16 q. */
+/* A block of a token's activations, 32 or 256: x is about d*q; sum: of 16 q. */
 struct narrow {
 	_Alignas(64) int16_t q[256], sum[16];
 	float d;
 };
 
+enum { NARROW_ROWS = 16 };              /* blocks, of one token or of several, in a call of narrow */
+/* By type; src needs no alignment, n is a multiple of the type's block. */
 struct codes_table {
 	void (*decode[GGU_TYPE_COUNT])(const void *src, float *dst, size_t n);
 	/* for n columns, at most MUL_CHUNK */

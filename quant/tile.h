@@ -36,13 +36,13 @@ INLINE void step(int tokens, const char *w, const char *x, vi s[][VECTORS])
 #include "tile_plain.h"
 #endif
 
-#include "tile_way.h"
+#include "tile_path.h"
 #include "tile_minima.h"
 
 /* Where a run's sums go: the first token's y[o] = fma(d[o]*dx, s, y[o]). */
 struct place {
 	const char *d, *dx;
-	struct way y;
+	struct leg y;
 };
 struct aside {
 	vi s[TILE_TOKENS][VECTORS];
@@ -105,8 +105,8 @@ INLINE void tile(size_t n_blocks, const char *w, const char *x, const int32_t *o
 		dx = mul_strip_d(block, TILE_TOKENS);
 	for (; n_blocks; n_blocks--, w += mul_panel_bytes(kind, OUTPUTS), x += mul_strip_bytes(block, TILE_TOKENS)) {
 		const bool last = n_blocks == 1;
-		const struct place to = { w + d, x + dx, way_of(&y, last && !two_runs(kind)) },
-			to_m = { w + m, x + dx, two_runs(kind) ? way_of(&y, last) : to.y };
+		const struct place to = { w + d, x + dx, next_leg(&y, last && !two_runs(kind)) },
+			to_m = { w + m, x + dx, two_runs(kind) ? next_leg(&y, last) : to.y };
 		run(kind == MUL_16 ? 4 : block/4, w, x, kind == MUL_16 ? NULL : own, to, a, kind);
 		if (kind == MUL_16) run(4, w + 8*4*OUTPUTS, x + 8*4*TILE_TOKENS, NULL, to_m, a, kind);
 		if (kind == MUL_256_MIN)

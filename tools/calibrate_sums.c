@@ -40,11 +40,11 @@ void cross_add(struct cross *c, const float *a, size_t a_stride, const float *b,
 void inputs_begin(struct inputs *in, const char *name, size_t n_in, size_t ends)
 {
 	*in = (struct inputs){ .n_in = n_in, .block = n_in < BLOCK ? n_in : BLOCK, .name = name, .ends = ends };
-	in->n_blocks = (n_in + in->block - 1)/in->block;
+	in->n_blocks = size_parts(n_in, in->block);
 	in->with = msg_need(calloc(in->n_blocks, sizeof *in->with));
 	in->lack = msg_need(calloc(in->n_blocks, sizeof *in->lack));
 	for (size_t i = 0; i < in->n_blocks; i++) {
-		size_t n = n_in - i*in->block < in->block ? n_in - i*in->block : in->block;
+		size_t n = size_least(in->block, n_in - i*in->block);
 		in->with[i] = cross_new(n, n, true);
 		if (!ends) in->lack[i] = cross_new(n, n, false);
 	}

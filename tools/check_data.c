@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/size.h"
 #include "../quant/quant.h"
 #include "../quant/vec.h"
 #include "check.h"
@@ -121,7 +122,7 @@ static void check_padding(const struct check *c, uint32_t source)
 	if (at < data) check_report(c, CHECK_PADDING, source, at, "", "the padding after the header is not zero");
 	for (size_t i = 0; i < ggu_file_n_tensors(c->f); i++) {
 		const struct ggu_tensor *t = ggu_file_tensor(c->f, i);
-		uint64_t end = data + t->offset + t->bytes, next = (end + align - 1)/align*align;
+		uint64_t end = data + t->offset + t->bytes, next = size_aligned(end, align);
 		if (t->source != source || !has_data(c, t)) continue;
 		at = first_set(b, end, next);
 		if (at < next)

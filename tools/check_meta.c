@@ -2,6 +2,7 @@
  * check_meta.c - rules about metadata and the table of tensors; see check.h. */
 #include <stdio.h>
 #include <string.h>
+#include "../libgguf/size.h"
 #include "check.h"
 #include "kv_json.h"
 #include "msg.h"
@@ -193,6 +194,6 @@ void check_table(const struct check *c)
 				(unsigned long long)t->offset, (unsigned long long)expected);
 			told = true;            /* the others follow from this one */
 		}
-		expected += (t->bytes + align - 1)/align*align;
+		expected += size_aligned(t->bytes, align);
 	}
 }

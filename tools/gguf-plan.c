@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/size.h"
 #include "../libgguf/types.h"
 #include "../quant/quant.h"
 #include "../quant/remake.h"
@@ -93,7 +94,7 @@ static uint64_t taken(const struct plan *p, const struct ggu_tensor *t, uint32_t
 {
 	uint64_t bytes = 0, align = o.size ? ggu_file_alignment(p->f, 0) : 1;
 	ggu_type_bytes(type, t->ne[0]*ggu_tensor_rows(t), &bytes);
-	return (bytes + align - 1)/align*align;
+	return size_aligned(bytes, align);
 }
 
 /* The types that a tensor may have. If a recipe would leave it alone, or the user has fixed its type, there is one. */

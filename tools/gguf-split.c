@@ -6,6 +6,7 @@
  * written beside its final name; when the last one is complete all get their names, shard 1 last. */
 #include <stdlib.h>
 #include <string.h>
+#include "../libgguf/size.h"
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
@@ -66,8 +67,6 @@ static struct ggu_writer *writer(const struct split *s, uint32_t i, uint32_t n, 
 
 /* ---- which tensor goes where ---- */
 
-static uint64_t align_up(uint64_t x, uint64_t a) { return (x + a - 1)/a*a; }
-
 /* The size of a shard of tensors first..end - 1. */
 static uint64_t shard_bytes(const struct split *s, uint32_t shard, size_t first, size_t end)
 {
@@ -92,7 +91,7 @@ static void by_size(struct split *s)
 	s->first = msg_need(calloc(SHARD_MAX + 2, sizeof *s->first));
 	for (size_t i = 0; i < s->n && shard < SHARD_MAX; i++) {        /* with one more, there are too many */
 		const struct ggu_tensor *t = s->t[i];
-		uint64_t bytes = align_up(t->bytes, align),
+		uint64_t bytes = size_aligned(t->bytes, align),
 			more = 8 + t->name_bytes + 4 + 8*t->n_dims + 4 + 8 + bytes;
 		bool full = o.max_tensors && i - first == o.max_tensors;
 		if (i > first && (full || !fits(s, shard, first, i + 1, most + more))) {
