@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "../libgguf/grow.h"
 #include "../libgguf/text.h"
-#include "checkpoint_impl.h"
+#include "checkpoint_internal.h"
 #include "coded.h"
 
 enum { MAX_FILES = 100000 };

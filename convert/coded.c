@@ -9,7 +9,7 @@
 #include "../libgguf/text.h"
 #include "../libgguf/try.h"
 #include "../model/util/file.h"
-#include "checkpoint_impl.h"
+#include "checkpoint_internal.h"
 #include "coded.h"
 
 /* Where AWQ has the codes of eight columns in an integer */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/text.h"
-#include "checkpoint_impl.h"
+#include "checkpoint_internal.h"
 
 enum { MAX_HEADER = 100000000 };
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/text.h"
-#include "checkpoint_impl.h"
+#include "checkpoint_internal.h"
 #include "pickle.h"
 #include "zip.h"
 

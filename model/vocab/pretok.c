@@ -43,8 +43,8 @@ static bool stretch_at(struct subject *u, size_t at)
 	return u->from < u->to;
 }
 
-enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subject *u, size_t from, size_t *at,
-	size_t *end, bool *found, struct ggu_error *err)
+enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subject *u, size_t from, struct match *m,
+	struct ggu_error *err)
 {
 	PCRE2_SIZE *o = pcre2_get_ovector_pointer(p->match);
 	int r = PCRE2_ERROR_NOMATCH;
@@ -55,10 +55,10 @@ enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subje
 		if (r == PCRE2_ERROR_JIT_STACKLIMIT)    /* the interpreter can get more memory */
 			r = pcre2_match(s->re, t, n, start, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, p->match, p->limits);
 	}
-	*found = r >= 0;
+	m->found = r >= 0;
 	if (r >= 0) {
-		*at = u->from + o[0];
-		*end = u->from + o[1];
+		m->at = u->from + o[0];
+		m->end = u->from + o[1];
 	}
 	if (r >= 0 || r == PCRE2_ERROR_NOMATCH) return GGU_OK;
 	if (r == PCRE2_ERROR_NOMEMORY) return ggu_no_memory(err);       /* the interpreter allocates */
@@ -129,16 +129,15 @@ static enum ggu_status span(struct walk *w, size_t step, const char *t, struct h
 	return GGU_OK;
 }
 
-/* Finds the first match at or after `from`, except an empty one where the last match ended. */
-static enum ggu_status next_match(struct walk *w, const struct step *s, struct subject *u, size_t from, size_t *at,
-	size_t *end, bool *found)
+/* Finds the first match at or after `from`, except an empty one where the last match, which is in *m, ended. */
+static enum ggu_status next_match(struct walk *w, const struct step *s, struct subject *u, size_t from,
+	struct match *m)
 {
-	size_t last = *end;
-	bool again = *found;
-	TRY(pretok_find(w->p, s, u, from, at, end, found, w->err));
-	if (!*found || !again || *at < *end || *end != last) return GGU_OK;
+	const struct match last = *m;
+	TRY(pretok_find(w->p, s, u, from, m, w->err));
+	if (!m->found || !last.found || m->at < m->end || m->end != last.end) return GGU_OK;
 	do from++; while (from < u->n && ((unsigned char)u->t[from] & 0xc0) == 0x80);
-	return pretok_find(w->p, s, u, from, at, end, found, w->err);
+	return pretok_find(w->p, s, u, from, m, w->err);
 }
 
 /* Splits at matches; they and the stretches between them are joined as the behavior says. If inverted, the stretches
@@ -146,17 +145,18 @@ static enum ggu_status next_match(struct walk *w, const struct step *s, struct s
 static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t n, bool first)
 {
 	const struct step *s = w->p->pre + step;
-	size_t from = 0, at = 0, end = 0;
+	size_t from = 0;
 	struct subject u = { t, n, 0, 0 };
 	struct held h = { 0, 0, false, first };
-	bool found = false;
+	struct match m = { false, 0, 0 };
 	while (from < n) {
-		TRY(next_match(w, s, &u, from, &at, &end, &found));
-		if (!found) at = n;
+		size_t at;
+		TRY(next_match(w, s, &u, from, &m));
+		at = m.found ? m.at : n;
 		if (at > from) TRY(span(w, step, t, &h, from, at, s->invert));
-		if (!found) break;
-		TRY(span(w, step, t, &h, at, end, !s->invert));
-		from = end;
+		if (!m.found) break;
+		TRY(span(w, step, t, &h, at, m.end, !s->invert));
+		from = m.end;
 	}
 	return give(w, step, t, &h);
 }

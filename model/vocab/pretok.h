@@ -2,7 +2,7 @@
  * pretok.h - normalizer and pre-tokenizer trees of tokenizer.json as lists of steps. Private to model/. */
 #ifndef MODEL_VOCAB_PRETOK_H
 #define MODEL_VOCAB_PRETOK_H
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 struct text { char *p; size_t n; };     /* malloc'ed bytes */
 

@@ -54,9 +54,10 @@ void buf_put(struct buf *b, const char *p, size_t n);
 /* A text in which matches are looked for. Patterns see only its well-formed stretches, of which [from, to) is the
  * current one. They are checked once here; PCRE would check the whole rest at each match. */
 struct subject { const char *t; size_t n, from, to; };
-/* Finds the next match at or after `from`; *found is false if there is none. */
-enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subject *u, size_t from, size_t *at,
-	size_t *end, bool *found, struct ggu_error *err);
+struct match { bool found; size_t at, end; };
+/* Finds the next match at or after `from`. If there is none, only m->found is changed. */
+enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subject *u, size_t from, struct match *m,
+	struct ggu_error *err);
 int pretok_order(const void *a, const void *b);         /* of two struct ggu_str, by their bytes; for qsort */
 /* Appends the pattern to `to` in PCRE's spelling. false: a class does not end, or is nested too deep. */
 bool pretok_pattern(const char *pattern, struct buf *to);

@@ -27,15 +27,15 @@ static enum ggu_status replace_all(struct pretok *p, const struct step *s, const
 	struct ggu_error *err)
 {
 	struct subject u = { t, n, 0, 0 };
-	size_t from = 0, at = 0, end = 0;
-	bool found = true;
+	struct match m;
+	size_t from = 0;
 	while (from <= n) {
-		TRY(pretok_find(p, s, &u, from, &at, &end, &found, err));
-		if (!found || end == at) break;
-		buf_put(b, t + from, at - from);
+		TRY(pretok_find(p, s, &u, from, &m, err));
+		if (!m.found || m.end == m.at) break;
+		buf_put(b, t + from, m.at - from);
 		buf_put(b, s->with, strlen(s->with));
 		if (b->failed) break;
-		from = end;
+		from = m.end;
 	}
 	buf_put(b, t + from, n - from);
 	return GGU_OK;

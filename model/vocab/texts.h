@@ -2,7 +2,7 @@
  * texts.h - ids by the texts of tokens, and growing lists of ids. Private to model/vocab. */
 #ifndef MODEL_VOCAB_TEXTS_H
 #define MODEL_VOCAB_TEXTS_H
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 /* Grown with ggu_grow. most: how many are wanted, 0: all; once there are so many, a function may stop. */
 struct ids { int32_t *v; size_t n, most; };

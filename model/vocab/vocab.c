@@ -11,7 +11,7 @@
 #include "../../libgguf/text.h"
 #include "../util/file.h"
 #include "pretok.h"
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 /* Names of special tokens in tokenizer_config.json ("bos_token") and config.json ("bos_token_id"), and their keys.
  * "seperator" is spelt so in the format. */

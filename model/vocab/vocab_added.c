@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../util/file.h"
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 static const char config_file[] = "tokenizer_config.json", added_file[] = "added_tokens.json",
 	json_file[] = "tokenizer.json";

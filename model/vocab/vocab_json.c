@@ -8,7 +8,7 @@
 #include <string.h>
 #include "../../libgguf/text.h"
 #include "../util/file.h"
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 static enum ggu_status bad(struct ggu_error *err, const char *file, const char *where, const char *what)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 /* by enum vocab_special */
 static const char *const adds[] = { "tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token", NULL,

@@ -15,7 +15,7 @@
 #include "pre_hashes.def"
 #include "pretok.h"
 #include "tokenizer.h"
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define CL100K_TAIL "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"

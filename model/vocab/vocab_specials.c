@@ -10,7 +10,7 @@
 #include <string.h>
 #include "../../libgguf/text.h"
 #include "../util/file.h"
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 static const char space_mark[] = "\xe2\x96\x81";        /* U+2581 */
 

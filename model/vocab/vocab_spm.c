@@ -8,7 +8,7 @@
 #include <string.h>
 #include "../../libgguf/span.h"
 #include "../util/file.h"
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 enum { MODEL_UNIGRAM = 1, MODEL_BPE, PIECE_NORMAL = 1, PIECE_UNKNOWN, PIECE_CONTROL, PIECE_USER_DEFINED, PIECE_UNUSED,
 	PIECE_BYTE };

@@ -9,7 +9,7 @@
 #include <utf8proc.h>
 #include "../../libgguf/grow.h"
 #include "../util/file.h"
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 static const char folder[] = "additional_chat_templates", end[] = ".jinja";
 enum { MAX_TEMPLATE = 16 << 20, MAX_NAME = 128 };

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "../util/file.h"
 #include "charsmap.h"
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 static const char json_file[] = "tokenizer.json";
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "../../libgguf/text.h"
 #include "../util/file.h"
-#include "vocab_impl.h"
+#include "vocab_internal.h"
 
 /* The special tokens of a folder that has only vocab.txt. */
 static const char *const usual[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "../../model/vocab/tokenizer.h"
-#include "../../model/vocab/vocab_impl.h"
+#include "../../model/vocab/vocab_internal.h"
 #include "../lib/first_ids.h"
 #include "../lib/vocab_bytes.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * checkpoint_impl.h - what the readers of checkpoint files share. Private to convert/.
+ * checkpoint_internal.h - what the readers of checkpoint files share. Private to convert/.
  *
  * A shard is one file of a checkpoint. checkpoint.c finds and opens the shards; the reader of a shard's format adds its
  * tensors, with the byte of the file at which the elements of each begin. */
-#ifndef CONVERT_CHECKPOINT_IMPL_H
-#define CONVERT_CHECKPOINT_IMPL_H
+#ifndef CONVERT_CHECKPOINT_INTERNAL_H
+#define CONVERT_CHECKPOINT_INTERNAL_H
 #include "../model/util/file.h"
 #include "checkpoint.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * vocab_impl.h - what a vocabulary is made of. Private to model/vocab.
+ * vocab_internal.h - what a vocabulary is made of. Private to model/vocab.
  *
  * Tokens, scores, types and merges are as in a GGUF. How text becomes tokens is one JSON object, the pipeline, whatever
  * the source was; it is also the value of the key gguf-utils.tokenizer:
@@ -17,8 +17,8 @@
  *   only_added                 ids of added tokens that model.vocab lacks: the model never makes them of a text
  *   normalizer SentencePiece   add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, charsmap
  * vocab.charsmap is the table of a normalizer Precompiled, and of SentencePiece's if that says charsmap. */
-#ifndef MODEL_VOCAB_VOCAB_IMPL_H
-#define MODEL_VOCAB_VOCAB_IMPL_H
+#ifndef MODEL_VOCAB_VOCAB_INTERNAL_H
+#define MODEL_VOCAB_VOCAB_INTERNAL_H
 #include <jansson.h>
 #include "../../libgguf/arena.h"
 #include "../../libgguf/try.h"
