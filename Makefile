@@ -143,9 +143,11 @@ SPARE = -fschedule-insns -fsched-pressure
 $(OBJ)/quant/row_avx2.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3 $(shell $(CC) -Werror $(SPARE) -E -x c /dev/null \
   > /dev/null 2>&1 && echo $(SPARE)))
 
+# The lists of what an object depends on name it by $(BUILD), so that they hold whether that is a relative path or not.
+DEPS = -MMD -MP -MT '$$(BUILD)/$(@:$(BUILD)/%=%)'
 $(OBJ)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(OPT) $(ISA) $(if $(ISA)$(filter quant/%_c.c,$<),$(KERNEL_CFLAGS)) -MMD -MP -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) $(OPT) $(ISA) $(if $(ISA)$(filter quant/%_c.c,$<),$(KERNEL_CFLAGS)) $(DEPS) -c -o $@ $<
 
 # architecture descriptions, as text, into the programs
 $(BUILD)/gen/arch_data.c: $(ARCHS) $(BUILD)/host/embed
@@ -153,7 +155,7 @@ $(BUILD)/gen/arch_data.c: $(ARCHS) $(BUILD)/host/embed
 	$(BUILD)/host/embed arch_data $(ARCHS) > $@.tmp && mv $@.tmp $@
 $(OBJ)/model/arch_data.o: $(BUILD)/gen/arch_data.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -I. -MMD -MP -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) -I. $(DEPS) -c -o $@ $<
 # runs while we build, so it is compiled for this machine, as CC's programs may not be
 HOSTCC ?= $(or $(shell command -v cc 2>/dev/null),$(CC))
 $(BUILD)/host/embed: model/arch/embed/embed.c
@@ -243,7 +245,7 @@ $(call sets,arm,$(BUILD)/arm/obj)
 $(BUILD)/arm/obj/%.o: %.c | $(BUILD)/arm/include/xxhash.h
 	@mkdir -p $(@D)
 	$(ARM_CC) $(filter-out $(PKG_CFLAGS),$(ALL_CFLAGS)) $(ISA) -DXXH_INLINE_ALL -Itests/arm -I$(BUILD)/arm/include \
-	  -MMD -MP -c -o $@ $<
+	  $(DEPS) -c -o $@ $<
 $(BUILD)/arm/%: $(BUILD)/arm/obj/tests/%.o $(ARM_OBJS)
 	@mkdir -p $(@D)
 	$(ARM_CC) -static -o $@ $^ -lm
@@ -355,7 +357,7 @@ clean: ## remove build/
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 18
 
--include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
+-include $(shell find $(OBJ) $(BUILD)/arm/obj -name '*.d' 2>/dev/null)
 FORCE:
 .PHONY: FORCE all bench check check-arm check-asan check-asan-quick check-blanks check-compilers check-every \
   check-full check-mutants check-stand-ins check-tsan clean demo fuzz help install lint stand-ins uninstall

@@ -187,6 +187,10 @@ make -s BUILD=b CFLAGS=-O0 ${CC:+CC="$CC"} b/libimatrix.a b/gen/arch_data.c
 is "... and when they are deleted, nothing of them stays" \
 	"$(ar t b/libimatrix.a | grep -c gone) $(grep -c gone b/gen/arch_data.c)" "0 0"
 ok "... and nothing is made anew after that" make -q BUILD=b CFLAGS=-O0 ${CC:+CC="$CC"} b/libimatrix.a b/gen/arch_data.c
+echo '/* */' >>imatrix/imatrix.h
+is "a header that has changed is seen by whatever name the folder has" "$(for b in b "$PWD/b"; do
+	make -n BUILD="$b" CFLAGS=-O0 ${CC:+CC="$CC"} "$b/libimatrix.a" | grep -c imatrix_file.c; done)" "1
+1"
 cd "$SRC" || exit 1
 
 if command -v musl-gcc >/dev/null && [ -z "$flags" ]; then
