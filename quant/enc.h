@@ -14,7 +14,7 @@ struct how { int row; float prior, lift; };     /* row: of a type's table of eff
 typedef void enc_fn(void *dst, const float *x, const float *weights, size_t rows, size_t cols, const struct how *how);
 
 /* Error feedback: a group of columns of up to sixteen rows; see enc_feedback.h. */
-enum { FEEDBACK_ROWS = 16, FEEDBACK_PANEL = 8, FEEDBACK_GROUP = 256 };
+enum { FEEDBACK_ROWS = 16, FEEDBACK_PANEL = 8, FEEDBACK_GROUP = 256, FEEDBACK_WORK = 90 << 10 };
 struct feedback_group {
 	int rows, cols;                 /* cols: whole blocks */
 	const float *x;                 /* [rows], stride floats apart */
@@ -25,6 +25,7 @@ struct feedback_group {
 	const float *panels[FEEDBACK_GROUP/FEEDBACK_PANEL];
 	void *dst;                      /* of the first row's first block; rows dst_stride bytes apart */
 	size_t dst_stride;
+	void *work;                     /* FEEDBACK_WORK bytes, aligned for the widest registers */
 };
 struct coder;                           /* of enc_tile.h, each table its own */
 /* Encodes a unit of weights that are on the type's lattice, with a negative d if `negated`. The result must be decoded

@@ -32,6 +32,7 @@ struct fb {
 	float scale[LANES];             /* of each row's tile */
 	struct tile tile;
 };
+_Static_assert(sizeof(struct fb) <= FEEDBACK_WORK, "enc.h says what is enough");
 
 /* The scales of the sub-block in a lane, as the decoder will see them. */
 static void scales_min(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset)
@@ -317,22 +318,22 @@ static void encode_group(const struct coder *c, const struct how *how, const str
 	const int block = c->n*c->per;
 	const int effort = c->again && !c->book ? how->row - LESS : how->row;
 	const struct how search = { effort > 0 ? effort : 0, how->prior, how->lift };
-	struct fb s;
-	fb_load(s.x, g->x, g->stride, g->rows, g->cols);
-	fb_load(s.target, g->target, COLUMNS, g->rows, g->cols);
+	struct fb *s = g->work;
+	fb_load(s->x, g->x, g->stride, g->rows, g->cols);
+	fb_load(s->target, g->target, COLUMNS, g->rows, g->cols);
 	for (int k = 0; k < g->cols; k++)
-		for (int l = 0; l < LANES; l++) s.target[k][l] += s.x[k][l];
+		for (int l = 0; l < LANES; l++) s->target[k][l] += s->x[k][l];
 	for (int at = 0; at < g->cols; at += block) {
-		for (int p = at/PANEL; at > 0 && p < (at + block)/PANEL; p++) fb_sweep(&s, g->panels[p], p, 0, at);
-		memcpy(s.before, s.target[at], sizeof *s.target*(size_t)block);
-		fb_ahead(&s, g, at, at + block);
-		fb_fit(&s, c, &search, g->weight, at);
-		memcpy(s.target[at], s.before, sizeof *s.target*(size_t)block);
-		for (int sub = 0; sub < c->per; sub++) fb_sub_block(&s, c, &search, g, at, sub);
-		fb_pack(&s, c, at, g->rows, (char *)g->dst + (size_t)(at/block)*c->bytes, g->dst_stride);
+		for (int p = at/PANEL; at > 0 && p < (at + block)/PANEL; p++) fb_sweep(s, g->panels[p], p, 0, at);
+		memcpy(s->before, s->target[at], sizeof *s->target*(size_t)block);
+		fb_ahead(s, g, at, at + block);
+		fb_fit(s, c, &search, g->weight, at);
+		memcpy(s->target[at], s->before, sizeof *s->target*(size_t)block);
+		for (int sub = 0; sub < c->per; sub++) fb_sub_block(s, c, &search, g, at, sub);
+		fb_pack(s, c, at, g->rows, (char *)g->dst + (size_t)(at/block)*c->bytes, g->dst_stride);
 		for (int row = 0; row < g->rows; row++)
 			for (int k = at; k < at + block; k++)
-				g->rest[(size_t)row*g->stride + (size_t)k] = s.rest[k][row];
+				g->rest[(size_t)row*g->stride + (size_t)k] = s->rest[k][row];
 	}
 }
 #endif

@@ -214,10 +214,10 @@ enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t
 	q = calloc(1, sizeof *q);
 	if (q) {
 		q->n = n;
-		q->block = block < n ? block : n;
+		q->block = size_least(block, n);
 		atomic_init(&q->holders, 1);
 		q->factor = ggu_zeros(n, q->block*sizeof *q->factor);
-		q->code_bytes = (q->block + 31)/32*ggu_type_info(CODES)->block_bytes;
+		q->code_bytes = size_parts(q->block, 32)*ggu_type_info(CODES)->block_bytes;
 		q->codes = ggu_zeros(n, q->code_bytes);
 		q->diagonal = malloc(n*sizeof *q->diagonal);
 		q->panels = calloc(n_groups(n), PANELS_FLOATS*sizeof *q->panels);
@@ -228,7 +228,7 @@ enum ggu_status quant_feedback_new(struct quant_feedback **out, size_t n, size_t
 	}
 	least = DAMP_LEAST*mean_diagonal(n, q->block, covariance);
 	for (size_t first = 0; first < n && !s; first += q->block) {
-		size_t width = n - first < q->block ? n - first : q->block;
+		size_t width = size_least(n - first, q->block);
 		s = factor_block(q, first, width, covariance, damp, least, pool);
 		covariance += width*(width + 1)/2;
 	}
@@ -304,27 +304,27 @@ bool quant_can_feed_back(uint32_t type)
 }
 
 /* Parts of the caller's memory. */
-struct work { float *rest, *target, *weight; double *error; void *act, *mul; };
+struct work { float *rest, *target, *weight; double *error; void *act, *mul, *group; };
 static size_t work_bytes(const struct quant_feedback *q, size_t rows, struct work *w, char *base)
 {
 	const size_t exact = quant_act_bytes(quant_act_of(GGU_TYPE_F32), rows, q->block),
-		codes = quant_act_most_bytes(quant_act_of(CODES), rows, (q->block + 31)/32*32);
+		codes = quant_act_most_bytes(quant_act_of(CODES), rows, size_up(q->block, 32));
 	const size_t part[] = { rows*q->n*sizeof(float), rows*GROUP*sizeof(float), q->n*sizeof(float),
 		rows*sizeof(double),
-		exact > codes ? exact : codes, quant_mul_work_bytes(q->block) };
-	size_t at[6], sum = 0;
-	for (int i = 0; i < 6; i++) {
+		size_most(exact, codes), quant_mul_work_bytes(q->block), FEEDBACK_WORK };
+	size_t at[sizeof part/sizeof *part], sum = 0;
+	for (size_t i = 0; i < sizeof part/sizeof *part; i++) {
 		at[i] = sum;
 		sum += aligned(part[i]);
 	}
 	if (w) *w = (struct work){ (void *)(base + at[0]), (void *)(base + at[1]), (void *)(base + at[2]),
-		(void *)(base + at[3]), base + at[4], base + at[5] };
+		(void *)(base + at[3]), base + at[4], base + at[5], base + at[6] };
 	return sum;
 }
 size_t quant_feedback_work_bytes(const struct quant_feedback *q, size_t rows)
 {
 	const size_t bytes = work_bytes(q, rows, NULL, NULL), solve = q->n*SOLVE_LANES*sizeof(double);
-	return bytes > solve ? bytes : solve;
+	return size_most(bytes, solve);
 }
 
 /* w->target = what the columns of the block before `first` add to those of the group of `cols` at `first`. exact:
@@ -394,14 +394,14 @@ enum ggu_status quant_feedback_encode(const struct quant_feedback *q, uint32_t t
 	work_bytes(q, rows, &w, work);
 	quant_weigh(o, q->diagonal, q->n, w.weight);
 	for (size_t first = 0; first < q->n; first += GROUP) {
-		const size_t cols = q->n - first < GROUP ? q->n - first : GROUP;
+		const size_t cols = size_least(q->n - first, GROUP);
 		struct feedback_group g = { .cols = (int)cols, .stride = q->n, .weight = w.weight + first,
-			.dst_stride = row_bytes };
+			.dst_stride = row_bytes, .work = w.group };
 		for (size_t p = 0; p < cols/PANEL; p++)
 			g.panels[p] = q->panels + first/GROUP*PANELS_FLOATS + panel_at(p);
 		from_before(q, &w, rows, first, cols, false);
 		for (size_t row = 0; row < rows; row += FEEDBACK_ROWS) {
-			g.rows = (int)(rows - row < FEEDBACK_ROWS ? rows - row : FEEDBACK_ROWS);
+			g.rows = (int)size_least(rows - row, FEEDBACK_ROWS);
 			g.x = x + row*q->n + first;
 			g.target = w.target + row*GROUP;
 			g.rest = w.rest + row*q->n + first;
@@ -422,7 +422,7 @@ void quant_feedback_solve(const struct quant_feedback *q, float *b, size_t rows,
 {
 	double *v = work;
 	for (size_t row = 0; row < rows; row += SOLVE_LANES) {
-		const size_t n = rows - row < SOLVE_LANES ? rows - row : SOLVE_LANES;
+		const size_t n = size_least(rows - row, SOLVE_LANES);
 		memset(v, 0, q->n*SOLVE_LANES*sizeof *v);
 		for (size_t l = 0; l < n; l++)
 			for (size_t k = 0; k < q->n; k++) v[k*SOLVE_LANES + l] = (double)b[(row + l)*q->n + k];

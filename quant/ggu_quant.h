@@ -4,7 +4,7 @@
  *
  * Results are the same bits on every CPU, with every compiler and any number of threads. The calling thread is to be in
  * C's default floating-point environment: it rounds to nearest and keeps subnormal numbers, which the threads of a
- * program linked with -ffast-math may not. It needs 256 KiB of stack, which is more than musl's threads have. */
+ * program linked with -ffast-math may not. It needs 128 KiB of stack, as musl's threads have. */
 #ifndef GGU_QUANT_H
 #define GGU_QUANT_H
 #include "../libgguf/ggu.h"

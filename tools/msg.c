@@ -42,17 +42,24 @@ static void format(char *text, size_t bytes, const char *fmt, va_list ap)
 }
 
 /* Masks the whole message, since names from files and command lines may be in it. It is written by one call, so that
- * programs which share a terminal or a log do not mix their lines. */
+ * programs which share a terminal or a log do not mix their lines; by more only if masking makes it too long even for a
+ * pipe, which takes no more than a page at once. */
 void msg_say_list(const char *fmt, va_list ap)
 {
-	char text[8192], line[64 + 4*sizeof text];      /* a byte is shown as four characters at most */
+	enum { MASKED = 16 };           /* room for a character, "\\u{10FFFF}" */
+	char text[8192], line[64 + sizeof text];
 	size_t n = (size_t)snprintf(line, 64, "%.60s: ", msg_program), len;
 	format(text, sizeof text, fmt, ap);
-	for (size_t i = 0, size = strlen(text); i < size; i += len)
-		n += text_mask_one(text + i, size - i, &len, line + n);
-	line[n++] = '\n';
 	progress_hide();
-	(void)!whole_write(2, line, n);         /* there is nowhere to tell of it */
+	for (size_t i = 0, size = strlen(text); i < size; i += len) {
+		if (n + MASKED >= sizeof line) {
+			(void)!whole_write(2, line, n); /* there is nowhere to tell of it */
+			n = 0;
+		}
+		n += text_mask_one(text + i, size - i, &len, line + n);
+	}
+	line[n++] = '\n';
+	(void)!whole_write(2, line, n);
 }
 
 #ifdef __SANITIZE_ADDRESS__

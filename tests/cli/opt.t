@@ -292,6 +292,10 @@ ok "... names the byte" grep -q '^gguf-info: cut.gguf: byte [0-9]*: ' err
 printf 'GGUF' >"$(printf 'evil\033[31m.gguf')"
 run gguf-info "$(printf 'evil\033[31m.gguf')" >/dev/null
 is "control characters of a file name are masked" "$(tr -d '\040-\176\n' <err | wc -c | tr -d ' ')" 0
+many() { awk -v what="$1" 'BEGIN { while (n++ < 2000) printf "%s", what }'; }
+run gguf-info "$(many 'a\001')" >/dev/null
+is "... of a message that is longer than a buffer then, too" "$(cat err)" \
+	"gguf-info: $(many 'a\\x01'): File name too long"
 run gguf-cat m.gguf "$(printf 'no\033[31m')" >/dev/null
 is "... and of any other name" "$(head -n 1 err)" \
 	"gguf-cat: m.gguf: no tensor 'no\\x1B[31m'; gguf-info --tensors lists them"

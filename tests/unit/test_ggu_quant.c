@@ -89,7 +89,7 @@ static void encodes_with_the_stack_that_the_header_says(void **state)
 	(void)state;
 	if (cannot_run(getenv("SANITIZED"), "a sanitizer's frames are larger")) return;
 	assert_int_equal(pthread_attr_init(&a), 0);
-	assert_int_equal(pthread_attr_setstacksize(&a, 256 << 10), 0);
+	assert_int_equal(pthread_attr_setstacksize(&a, 128 << 10), 0);
 	for (int effort = 1; effort <= 9; effort += 4) {
 		assert_int_equal(pthread_create(&thread, &a, encode_every_type, &effort), 0);
 		assert_int_equal(pthread_join(thread, &got), 0);
