@@ -5,19 +5,24 @@
 #include "../quant/vec.h"
 #include "score_tile.h"
 
-/* The divergence of a position's log q = x - lx from log p = y - ly. p is within 1e-11 of itself. */
+/* The divergence of a position's log q = x - lx from log p = y - ly, p and q within 1e-11 of themselves. lx and ly come
+ * from sums of floats. An error of theirs would be one of the divergence, and is more than that of two models which are
+ * nearly the same. The sum of q - p, which would be 0 without it, takes it away. Saved logits are coarser, and their p
+ * do not add up to 1. */
 static double divergence(const struct score_tile *w, const float *x, double lx, const float *y, double ly)
 {
 	enum { PIECE = 256 };
-	double p[PIECE];
+	double p[PIECE], q[PIECE];
 	double d = 0;
 	for (size_t n, at = 0; at < w->n_vocab; at += n) {
 		n = w->n_vocab - at < PIECE ? w->n_vocab - at : PIECE;
 		vec_exp_from(p, y + at, ly, n);
+		if (!w->from) vec_exp_from(q, x + at, lx, n);
 		for (size_t i = 0; i < n; i++) {
 			const double lp = y[at + i] - ly;
 			if (w->from && lp <= -16) continue;
 			d += p[i]*(lp - (x[at + i] - lx));
+			if (!w->from) d += q[i] - p[i];
 		}
 	}
 	return d;
