@@ -12,12 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../libgguf/grow.h"
-#include "../libgguf/index.h"
-#include "../model/util/file.h"
 #include "copy.h"
-#include "edit_value.h"
+#include "edits.h"
 #include "inplace.h"
-#include "load.h"
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
@@ -32,9 +29,7 @@ enum { PART_WEIGHTS = 1 << 18, MAX_ROOM = 1 << 28 };
 
 /* ---- options ---- */
 
-enum edit_kind { SET, SET_FILE, DELETE, RENAME, RENAME_TENSOR };
-struct edit { const enum edit_kind *kind; const char *arg, *file; char *text; size_t n; };       /* text: of file */
-static struct { struct edit *v; size_t n; } edits;
+static struct edits edits;
 
 static struct {
 	bool in_place, dry_run;
@@ -46,11 +41,11 @@ static struct {
 static int take(void *kind, const char *arg)
 {
 	edits.v = msg_need(ggu_grow(edits.v, edits.n, sizeof *edits.v));
-	edits.v[edits.n++] = (struct edit){ .kind = kind, .arg = arg };
+	edits.v[edits.n++] = (struct edit){ .kind = *(const enum edit_kind *)kind, .arg = arg };
 	return 0;
 }
-static enum edit_kind set = SET, set_file = SET_FILE, delete = DELETE, rename_key = RENAME,
-	rename_tensor = RENAME_TENSOR;
+static enum edit_kind set = EDIT_SET, set_file = EDIT_SET_FILE, delete = EDIT_DELETE, rename_key = EDIT_RENAME,
+	rename_tensor = EDIT_RENAME_TENSOR;
 static const struct opt opts[] = {
 	OPT_CALL(0, "set", &set, "KEY=TYPE:VALUE", take, "set KEY; TYPE is u32, str, f32[] ...; arrays are JSON"),
 	OPT_CALL(0, "set-file", &set_file, "KEY=TYPE:FILE", take, "set KEY to what is in FILE"),
@@ -65,133 +60,7 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
-/* ---- the edits ---- */
-
-struct model {
-	struct ggu_file *f;
-	const char *name;
-	struct ggu_meta *meta;          /* as edited */
-	char **tensor;                  /* [n] names as edited, in the order of the table */
-	struct ggu_index index;         /* of tensor; a name that was given up stays, but does not lead to its tensor */
-	uint64_t *offset;               /* [n] */
-	size_t n;
-	bool moved;                     /* offsets are not those of f */
-};
-
-static char *copy_of(const char *s, size_t n)
-{
-	return msg_need(strndup(s, n));
-}
-
-/* The bytes of TYPE in "TYPE:VALUE", what follows KEY= in the argument; *value is what follows the colon. */
-static size_t type_bytes(const struct edit *e, const char *key, const char *type, const char **value)
-{
-	const char *colon = strchr(type, ':');
-	if (!colon && *e->kind == SET_FILE)
-		msg_usage("%s: no type: --set-file expects KEY=TYPE:FILE, such as %s=str:%.20s", key, key, type);
-	if (!colon) msg_usage("%s: no type: --set expects KEY=TYPE:VALUE, such as %s=str:%.20s", key, key, type);
-	*value = colon + 1;
-	return (size_t)(colon - type);
-}
-static const char *const wants[] = { [SET] = "KEY=TYPE:VALUE", [SET_FILE] = "KEY=TYPE:FILE", [RENAME] = "OLD=NEW",
-	[RENAME_TENSOR] = "OLD=NEW" };
-static const char *const names[] = { [SET] = "--set", [SET_FILE] = "--set-file", [RENAME] = "--rename",
-	[RENAME_TENSOR] = "--rename-tensor" };
-
-/* The part of "KEY=..." or "OLD=NEW" before the equals sign, which the caller frees; *rest is what follows the sign. */
-static char *part(const struct edit *e, const char **rest)
-{
-	const char *eq = strchr(e->arg, '=');
-	if (!eq || eq == e->arg) msg_usage("%s expects %s, not '%s'", names[*e->kind], wants[*e->kind], e->arg);
-	*rest = eq + 1;
-	return copy_of(e->arg, (size_t)(eq - e->arg));
-}
-
-/* Files are read before the sandbox is entered: they may be anywhere, and a shell's <(...) is in no folder. Standard
- * input can be one of them, or the model. */
-static void read_files(const char *model)
-{
-	bool taken = !strcmp(model, "-");
-	for (size_t i = 0; i < edits.n; i++) {
-		struct edit *e = edits.v + i;
-		const char *type, *path;
-		char *key;
-		if (*e->kind != SET_FILE) continue;
-		key = part(e, &type);
-		type_bytes(e, key, type, &path);
-		if (!strcmp(path, "-")) {
-			if (taken)
-				msg_usage("--set-file %s: standard input is already read for %s", key,
-					strcmp(model, "-") ? "another key" : "the model");
-			taken = true;
-		}
-		e->text = load_text(path, LOAD_SMALL, &e->n);
-		e->file = path;
-		free(key);
-	}
-}
-
-static void apply_set(struct model *m, const struct edit *e)
-{
-	const char *type, *value;
-	char *key = part(e, &type);
-	size_t n = type_bytes(e, key, type, &value);
-	edit_value(m->meta, key, type, n, e->text ? e->text : value, e->text ? e->n : strlen(value));
-	free(key);
-}
-static void apply_rename(struct model *m, const struct edit *e)
-{
-	const char *to;
-	char *from = part(e, &to);
-	enum ggu_status s = ggu_meta_rename(m->meta, from, to);
-	if (s == GGU_ERR_MISSING) msg_die("%s: no key '%s'", msg_name(m->name), from);
-	if (s == GGU_ERR_STATE) msg_die("%s: key '%s' already exists", msg_name(m->name), to);
-	if (s)
-		msg_die("--rename %s: %s", e->arg, s == GGU_ERR_NOMEM ? "out of memory" :
-			"the new key is empty or too long");
-	free(from);
-}
-static struct ggu_str tensor_name(const void *m, size_t i)
-{
-	const char *name = ((const struct model *)m)->tensor[i];
-	return (struct ggu_str){ name, strlen(name) };
-}
-static size_t find_tensor(const struct model *m, const char *name)
-{
-	return ggu_index_find(&m->index, m, tensor_name, name, strlen(name));
-}
-static void name_tensor(struct model *m, size_t i, char *name)
-{
-	m->tensor[i] = name;
-	if (!ggu_index_add(&m->index, m, tensor_name, i)) msg_die("out of memory");
-}
-static void apply_rename_tensor(struct model *m, const struct edit *e)
-{
-	const char *to;
-	char *from = part(e, &to);
-	size_t i = find_tensor(m, from), other = find_tensor(m, to);
-	if (i == SIZE_MAX) msg_die("%s: no tensor '%s'", msg_name(m->name), from);
-	if (other != SIZE_MAX && other != i) msg_die("%s: tensor '%s' already exists", msg_name(m->name), to);
-	if (other != i) {
-		free(m->tensor[i]);
-		name_tensor(m, i, copy_of(to, strlen(to)));
-	}
-	free(from);
-}
-static void apply(struct model *m)
-{
-	for (size_t i = 0; i < edits.n; i++) {
-		const struct edit *e = edits.v + i;
-		switch (*e->kind) {
-		case SET: case SET_FILE: apply_set(m, e); break;
-		case RENAME: apply_rename(m, e); break;
-		case RENAME_TENSOR: apply_rename_tensor(m, e); break;
-		case DELETE:
-			if (ggu_meta_remove(m->meta, e->arg)) break;
-			msg_die("%s: no key '%s'", msg_name(m->name), e->arg);
-		}
-	}
-}
+/* ---- the edits, and the room that is reserved for later ones ---- */
 
 /* How many bytes the reserved key has room for; -1: it does not exist, or somebody else uses it. */
 static int64_t reserved(const struct ggu_meta *meta)
@@ -200,7 +69,7 @@ static int64_t reserved(const struct ggu_meta *meta)
 	return kv && ggu_kv_type(kv) == GGU_ARRAY && ggu_kv_item_type(kv) == GGU_U8 ? (int64_t)ggu_kv_n(kv) : -1;
 }
 /* Refuses an edit that puts bytes into the reserved key: the next one may use its room, whatever it contains. */
-static void refuse_reserved(const struct model *m)
+static void refuse_reserved(const struct edited *m)
 {
 	const struct ggu_meta *old = ggu_file_meta(m->f);
 	const int64_t n = reserved(m->meta);
@@ -210,65 +79,16 @@ static void refuse_reserved(const struct model *m)
 	msg_die("%s: cannot be set to u8[], which later edits would use up as room: use --reserve or another key",
 		RESERVED);
 }
-
-/* Refuses a new split.count to which the name does not fit: no program opens such a file. A file that was wrong before
- * stays wrong. */
-static void refuse_lone_shard(const struct model *m, const char *name)
-{
-	const struct ggu_kv *kv = ggu_meta_find(m->meta, "split.count");
-	uint64_t n = 0, was = 0;
-	char end[40];
-	if (!kv) return;
-	if (!ggu_kv_uint(kv, 0, &n) || ggu_kv_type(kv) == GGU_ARRAY)
-		msg_die("split.count: expects an unsigned integer, not %s", ggu_kv_type_name(ggu_kv_type(kv)));
-	ggu_meta_uint(ggu_file_meta(m->f), "split.count", &was);
-	snprintf(end, sizeof end, "-of-%05llu.gguf", (unsigned long long)n);
-	if (n > 1 && n != was && !(name && file_ends_with(name, end)))
-		msg_die("split.count: the name of one file of %llu must end in %s; use gguf-split to make shards",
-			(unsigned long long)n, end);
-}
-
-/* Offsets stay, unless the alignment changes or several shards become one file: then they are computed anew. */
-static void place(struct model *m)
-{
-	uint64_t align = 32, at = 0;
-	ggu_meta_uint(m->meta, "general.alignment", &align);
-	m->moved = align != ggu_file_alignment(m->f, 0) || ggu_file_n_sources(m->f) > 1;
-	for (size_t i = 0; i < m->n; i++) m->offset[i] = ggu_file_tensor(m->f, i)->offset;
-	for (size_t i = 0; i < m->n && m->moved && align; i++) {
-		const struct ggu_tensor *t = ggu_file_in_data_order(m->f, i);
-		m->offset[t - ggu_file_tensor(m->f, 0)] = at;
-		at = (at + t->bytes + align - 1)/align*align;
-	}
-}
-
 /* to: the name that the file will have; NULL: none. */
-static void edit(struct model *m, const char *to)
+static void edit(struct edited *m, const char *to)
 {
-	m->n = ggu_file_n_tensors(m->f);
-	m->tensor = msg_need(calloc(m->n + 1, sizeof *m->tensor));
-	m->offset = msg_need(calloc(m->n + 1, sizeof *m->offset));
-	if (ggu_meta_copy(&m->meta, ggu_file_meta(m->f))) msg_die("out of memory");
-	for (size_t i = 0; i < m->n; i++)
-		name_tensor(m, i, copy_of(ggu_file_tensor(m->f, i)->name, ggu_file_tensor(m->f, i)->name_bytes));
-	apply(m);
+	edited_make(m, &edits, to);
 	refuse_reserved(m);
-	refuse_lone_shard(m, to);
-	place(m);
-}
-static void model_free(struct model *m)
-{
-	for (size_t i = 0; i < m->n; i++) free(m->tensor[i]);
-	free(m->tensor);
-	ggu_index_free(&m->index);
-	free(m->offset);
-	ggu_meta_free(m->meta);
-	ggu_close(m->f);
 }
 
 /* ---- the header ---- */
 
-static struct ggu_writer *writer(const struct model *m)
+static struct ggu_writer *writer(const struct edited *m)
 {
 	struct ggu_writer *w;
 	struct ggu_error err;
@@ -280,7 +100,7 @@ static struct ggu_writer *writer(const struct model *m)
 	}
 	return w;
 }
-static uint64_t header_bytes(const struct model *m)
+static uint64_t header_bytes(const struct edited *m)
 {
 	struct ggu_writer *w = writer(m);
 	uint64_t n = ggu_writer_header_bytes(w);
@@ -288,7 +108,7 @@ static uint64_t header_bytes(const struct model *m)
 	return n;
 }
 
-static void set_reserved(struct model *m, uint64_t n)
+static void set_reserved(struct edited *m, uint64_t n)
 {
 	unsigned char *zeros = n < SIZE_MAX/2 ? calloc((size_t)n + 1, 1) : NULL;
 	if (!zeros || ggu_meta_set_array(m->meta, RESERVED, GGU_U8, zeros, (size_t)n))
@@ -297,7 +117,7 @@ static void set_reserved(struct model *m, uint64_t n)
 }
 
 /* Brings the header to `bytes` by changing the reserved key; false if that is impossible. The key may then be gone. */
-static bool fit(struct model *m, uint64_t bytes)
+static bool fit(struct edited *m, uint64_t bytes)
 {
 	uint64_t without, empty;
 	bool ours = reserved(m->meta) >= 0;
@@ -315,7 +135,7 @@ static bool fit(struct model *m, uint64_t bytes)
 
 /* Makes the reserved key as large as requested, and a little larger, so that the new file can share blocks of the file
  * system with the old one. */
-static void make_room(struct model *m, uint64_t room)
+static void make_room(struct edited *m, uint64_t room)
 {
 	uint64_t now, was = ggu_file_data_offset(m->f, 0);
 	if (!room) return;
@@ -329,7 +149,7 @@ static void make_room(struct model *m, uint64_t room)
 
 /* ---- writing a new file ---- */
 
-static void write_tensors(const struct model *m, struct ggu_writer *w, struct out *out)
+static void write_tensors(const struct edited *m, struct ggu_writer *w, struct out *out)
 {
 	struct ggu_walk *walk;
 	struct ggu_part p;
@@ -370,7 +190,7 @@ static void write_zeros(struct out *out, uint64_t n)
 }
 
 /* fd: m's only file, whose data section is copied as it is, or -1. */
-static void write_new(const struct model *m, int fd, struct out *out)
+static void write_new(const struct edited *m, int fd, struct out *out)
 {
 	struct ggu_writer *w = writer(m);
 	const uint64_t bytes = ggu_writer_file_bytes(w), from = ggu_file_data_offset(m->f, 0),
@@ -391,7 +211,7 @@ static void write_new(const struct model *m, int fd, struct out *out)
 
 /* ---- in place or anew ---- */
 
-static void say(const struct model *m, const char *how)
+static void say(const struct edited *m, const char *how)
 {
 	char *name = text_mask(msg_name(m->name), strlen(msg_name(m->name)));
 	printf("%s: %s; header of %llu bytes, %llu before\n", name, how, (unsigned long long)header_bytes(m),
@@ -401,7 +221,7 @@ static void say(const struct model *m, const char *how)
 
 /* Changes the file in place, or, if the header does not fit, by writing a new file and renaming it. path is the file
  * itself, not a link to it. */
-static void change(struct model *m, const char *path, int fd)
+static void change(struct edited *m, const char *path, int fd)
 {
 	uint64_t was = ggu_file_data_offset(m->f, 0), room = o.reserve;
 	bool keeps = !m->moved && !ggu_file_big_endian(m->f, 0) && ggu_file_bytes(m->f, 0) >= was &&
@@ -436,7 +256,7 @@ static void change(struct model *m, const char *path, int fd)
 
 static void edit_in_place(const char *name)
 {
-	struct model m = { .name = name };
+	struct edited m = { .name = name };
 	const struct ggu_open_options alone = { .flags = GGU_OPEN_ALONE };
 	struct ggu_error err;
 	char *path = temp_follow(name);
@@ -454,7 +274,8 @@ static void edit_in_place(const char *name)
 		edit(&m, path);
 		change(&m, path, fd);
 	}
-	model_free(&m);
+	ggu_close(m.f);
+	edited_free(&m);
 	close(fd);
 	free(path);
 	out_commit(said);
@@ -462,7 +283,7 @@ static void edit_in_place(const char *name)
 
 static void edit_copy(const char *name)
 {
-	struct model m = { .name = name };
+	struct edited m = { .name = name };
 	struct ggu_error err;
 	struct out *out = out_open(o.dry_run ? NULL : o.output, !o.dry_run);
 	int fd = -1;
@@ -479,7 +300,8 @@ static void edit_copy(const char *name)
 	else write_new(&m, fd, out);
 	if (fd >= 0) close(fd);
 	pipe_drain(m.f, name);
-	model_free(&m);
+	ggu_close(m.f);
+	edited_free(&m);
 	out_commit(out);
 }
 
@@ -497,10 +319,10 @@ int main(int argc, char **argv)
 	if (o.in_place && !strcmp(name, "-")) msg_usage("-I needs a file: standard input cannot be changed");
 	if (o.reserve > MAX_ROOM)
 		msg_usage("--reserve expects at most %s: all programs read the header", msg_bytes(MAX_ROOM));
-	read_files(name);
+	/* before the sandbox is entered: files may be anywhere, and a shell's <(...) is in no folder */
+	edits_read_files(&edits, name);
 	if (o.in_place) edit_in_place(name);
 	else edit_copy(name);
-	for (size_t i = 0; i < edits.n; i++) free(edits.v[i].text);
-	free(edits.v);
+	edits_free(&edits);
 	return EXIT_YES;
 }
