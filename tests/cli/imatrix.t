@@ -18,6 +18,16 @@ for j in 2 3 4; do
 	im --chunks 11 -j$j --batch 64 --checkpoint state --every 5 --partial -o parts.gguf
 	same "... and with checkpoints" parts.gguf whole.gguf
 done
+for n in 1 4 10; do
+	im --chunks $n --partial -o first.gguf
+	im --from $n --chunks $((11 - n)) --partial -o second.gguf
+	gguf-imatrix --merge --partial -o parts.gguf second.gguf first.gguf
+	is "parts of $n and $((11 - n)) windows, in full precision: all but the rests are the same" \
+		"$(gguf-diff whole.gguf parts.gguf | grep -v -c '^data [^ ]*[.]in_sum2_rest: ')" 0
+	gguf-imatrix --merge -o parts.gguf first.gguf second.gguf
+	gguf-imatrix --merge whole.gguf | cmp -s - parts.gguf
+	is "... and in single precision everything" $? 0
+done
 # a network that each layer has twice: its sums have two inputs of each window
 printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'graph:' '  layer:' \
 	'    again:' '      norm: {rms: ffn_norm, eps: eps}' \
