@@ -12,6 +12,7 @@
 #include "../libgguf/try.h"
 #include "../libgguf/types.h"
 #include "../model/util/file.h"
+#include "../model/util/number.h"
 #include "../model/eval/model.h"
 #include "../model/vocab/vocab.h"
 #include "coded.h"
@@ -176,10 +177,16 @@ static enum ggu_status refuse_null(struct convert *c, const struct yaml_node *ke
 	return file_fail(err, GGU_ERR_MISSING, "config.json", GGU_NO_OFFSET, value->text,
 		"has no value, but %.60s needs one (%.40s, line %u)", name, value->file, value->line);
 }
-static enum ggu_status refuse_value(const struct convert *c, const struct yaml_node *value, const char *type,
-	const char *name, struct ggu_error *err)
+/* v: what it is, of which a float is shown: it may be whole, and need int() in the description */
+static enum ggu_status refuse_value(const struct convert *c, const struct yaml_node *value, const struct expr_value *v,
+	const char *type, const char *name, struct ggu_error *err)
 {
+	char is[NUMBER_TEXT];
 	value = origin(&c->config, value);
+	if (v->kind == EXPR_FLOAT)
+		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, value->text,
+			"is the float %s, not a valid %s, which %.60s wants (%.40s, line %u)",
+			number_text(is, v->u.f, false), type, name, value->file, value->line);
 	return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, value->text,
 		"is not a valid %s, which %.60s wants (%.40s, line %u)", type, name, value->file, value->line);
 }
@@ -205,10 +212,10 @@ static enum ggu_status add_key(struct convert *c, const struct yaml_node *key, c
 	if (text_starts(key->text, "tokenizer.")) snprintf(name, sizeof name, "%s", key->text);
 	else snprintf(name, sizeof name, "%s.%s", f->arch->name, key->text);
 	if (v.kind == EXPR_NULL) return refuse_null(c, key, value, name, err);
-	if (v.kind == EXPR_LIST && !each && !list) return refuse_value(c, value, type->text, name, err);
+	if (v.kind == EXPR_LIST && !each && !list) return refuse_value(c, value, &v, type->text, name, err);
 	s = set_value(c->meta, name, (enum ggu_kv_type)t, &v);
 	if (s == GGU_ERR_NOMEM) return ggu_no_memory(err);
-	return s ? refuse_value(c, each ? each : value, type->text, name, err) : GGU_OK;
+	return s ? refuse_value(c, each ? each : value, &v, type->text, name, err) : GGU_OK;
 }
 
 static enum ggu_status arch_to_meta(struct convert *c, struct ggu_error *err)

@@ -161,6 +161,11 @@ done
 config '.rope_scaling = {} | .rope_parameters = {rope_theta: 10000.0} | del(.rope_theta)'
 says "no scaling, in so many words" 0 ""
 config .
+printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'convert:' \
+	'  metadata: {some: [u32, 0.25 * hidden_size]}' >a.yaml
+says "a float where a whole number is wanted" 2 \
+	"* hidden_size: is the float $(jq '.hidden_size/4' m/config.json), not a valid u32, which llama.some wants" \
+	--arch-file a.yaml
 for form in value list; do
 	printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'convert:' \
 		"  metadata: {some: {type: u32, $form: '[hidden_size, 7]'}}" >a.yaml
