@@ -6,7 +6,7 @@
 #include "../quant/attn.h"
 #include "estimate.h"
 
-enum { BATCH = 512, DEFAULT_CTX = 4096 };
+enum { DEFAULT_CTX = 4096 };
 
 /* Item i of ARCH.key if it is a list, its value if it is not, else fallback. */
 static double number(const struct ggu_meta *m, const char *arch, const char *key, size_t i, double fallback)
@@ -78,7 +78,7 @@ static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, c
 		wide_kv = heads_kv*(k + v) > wide_kv ? heads_kv*(k + v) : wide_kv;
 	}
 	p->scratch = 2*n_embd + wide_q + wide_kv + 2*number(m, arch.p, "feed_forward_length", 0, 4*n_embd) + ctx;
-	p->scratch = 4.0*(BATCH*p->scratch + (double)ggu_tensor_rows(embd));
+	p->scratch = 4.0*(MODEL_BATCH*p->scratch + (double)ggu_tensor_rows(embd));
 	experts = number(m, arch.p, "expert_count", 0, 0);
 	used = number(m, arch.p, "expert_used_count", 0, experts);
 	per_token(f, experts > 0 && used <= experts ? used/experts : 1, &p->read, &p->macs);

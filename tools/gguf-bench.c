@@ -24,7 +24,7 @@
 #include "out.h"
 #include "synthetic.h"
 
-enum { MAX_LIST = 16, MAX_TOKENS = 1 << 24, MAX_REPEAT = 1000 };
+enum { MAX_LIST = 16, MAX_REPEAT = 1000 };
 struct list { size_t n, v[MAX_LIST]; };
 
 static int parse_list(void *to, const char *text);
@@ -63,7 +63,7 @@ static int parse_list(void *to, const char *text)
 	l->n = 0;
 	for (const char *p = text;; p++) {
 		uint64_t n;
-		if (!decimal_whole(&p, &n) || n > MAX_TOKENS || l->n == MAX_LIST) return 1;
+		if (!decimal_whole(&p, &n) || n > MODEL_MAX_POS || l->n == MAX_LIST) return 1;
 		l->v[l->n++] = (size_t)n;
 		if (!*p) return 0;
 		if (*p != ',') return 1;

@@ -32,7 +32,7 @@ static struct {
 	struct load_place place;
 	uint64_t chunks, from, every;
 	bool dat, partial, merge, stats, json, process_output, covariance, special;
-} o = { .ctx = 512 };
+} o = { .ctx = 512, .batch = MODEL_BATCH };
 static const struct opt opts[] = {
 	OPT_FILE('m', "model", &o.model, "MODEL", "the model to evaluate"),
 	OPT_INT('c', "ctx", &o.ctx, "N", 8, 1 << 20,
@@ -199,7 +199,7 @@ static void add_dataset(struct collect *c, const char *text_name)
 static void measure(const char *text_name)
 {
 	struct collect c = { .im = msg_need(imatrix_new()), .name = o.model, .ctx = (size_t)o.ctx,
-		.batch = o.batch ? (size_t)o.batch : 512, .covariance = o.covariance, .stride = (size_t)o.stride };
+		.batch = (size_t)o.batch, .covariance = o.covariance, .stride = (size_t)o.stride };
 	struct out *out = out_open(o.output, true);
 	if (o.checkpoint) out_check(o.checkpoint);
 	sandbox_output(o.checkpoint);

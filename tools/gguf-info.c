@@ -48,7 +48,6 @@ static const struct opt opts[] = {
 	OPT_COMMON, OPT_END
 };
 
-enum { BATCH = 512, MOST_CTX = 1 << 24 };
 static struct state_options cache;
 static int threads;
 static bool printed;                    /* one of several files */
@@ -409,24 +408,28 @@ static bool is_cut(const struct ggu_error *err)
 static size_t batch_of(const struct model *m, size_t n_ctx)
 {
 	if (model_has_encoder(m)) return 1;
-	return model_is_whole(m) || n_ctx < BATCH ? n_ctx : BATCH;
+	return model_is_whole(m) || n_ctx < MODEL_BATCH ? n_ctx : MODEL_BATCH;
 }
-/* What the evaluator plans to take for the file; false if it cannot evaluate it, or not with this context and cache,
- * which is reported. */
+static void warn_of_header(const char *name, const struct ggu_error *err)
+{
+	const char *reason = err->sys_errno ? strerror(err->sys_errno) : "";
+	msg_warn("%s: %s%s%s%s%s; this is estimated from the header", msg_name(name), err->where,
+		*err->where ? ": " : "", err->what, *reason ? ": " : "", reason);
+}
+/* What the evaluator plans to take for the file; false if it cannot evaluate it. If it cannot map the file, or not have
+ * this context and cache, that is reported. */
 static bool plan(struct ggu_file *f, const char *name, uint64_t n_ctx, struct model_cost *cost)
 {
 	struct model_options options = { .pool = ggu_pool_new(1), .file = f, .lent = true };
 	struct ggu_error err;
-	struct model *m;
-	bool ok = options.pool && n_ctx && n_ctx <= MOST_CTX && !model_open(&m, NULL, &options, NULL);
-	if (ok) {
-		ok = !model_cost(cost, m, &cache, batch_of(m, (size_t)n_ctx), (size_t)n_ctx, (size_t)threads, &err);
-		if (!ok) msg_warn("%s: %s%s%s; this is estimated from the header", msg_name(name), err.where,
-			*err.where ? ": " : "", err.what);
-		model_close(m);
-	}
+	struct model *m = NULL;
+	enum ggu_status s = options.pool ? model_open(&m, NULL, &options, &err) : ggu_no_memory(&err);
+	if (!s) s = model_cost(cost, m, &cache, batch_of(m, (size_t)n_ctx), (size_t)n_ctx, (size_t)threads, &err);
+	if (s == GGU_ERR_NOMEM) msg_die_error(name, &err);
+	if (s && (m || s == GGU_ERR_IO)) warn_of_header(name, &err);
+	model_close(m);
 	ggu_pool_free(options.pool);
-	return ok;
+	return !s;
 }
 
 /* whole: the file has all of its data; otherwise the estimate comes from the header alone */
@@ -439,7 +442,8 @@ static void print_file(const char *name, bool titled, struct ggu_file *f, bool w
 	struct estimate e;
 	struct model_cost cost;
 	struct estimate_options options = { estimate_ctx(f, o.ctx), o.bandwidth*1e9, cache, NULL };
-	if (everything && whole && plan(f, name, options.n_ctx, &cost)) options.cost = &cost;
+	const bool planned = everything && whole && options.n_ctx && options.n_ctx <= MODEL_MAX_POS;
+	if (planned && plan(f, name, options.n_ctx, &cost)) options.cost = &cost;
 	estimate_make(&e, f, &options);
 	if (all) {
 		json_t *j = json_file(f, &l, &t, &e);

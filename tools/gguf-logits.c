@@ -20,7 +20,7 @@ static struct {
 	int jobs, batch;
 	struct load_place place;
 	bool hidden;
-} o;
+} o = { .batch = MODEL_BATCH };
 static const struct opt opts[] = {
 	OPT_FILE('m', "model", &o.model, "MODEL", "the GGUF file to evaluate"),
 	OPT_FILE(0, "source", &o.source, "FILE", "ids for the encoder of a model that has one, a line for each of IDS"),
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
 	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin,
 		(const char *[]){ o.model, o.arch_file, n ? argv[0] : NULL, o.source }, 4, o.output);
 	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
-	struct group g = { .m = m, .n_batch = o.batch ? (size_t)o.batch : 512, .out = out };
+	struct group g = { .m = m, .n_batch = (size_t)o.batch, .out = out };
 	char *text = read_text(n ? argv[0] : NULL, file);
 	out_refuse_sources(out, o.model, model_file(m));
 	out_refuse_input(out, o.arch_file);

@@ -13,7 +13,7 @@
  *     graph's arena. Operators compute with their addresses without looking there, except that latent attention
  *     decodes kv_b while the graph is built, and model_set_weights puts in its caller's weights.
  *   - page.c clears pages, page_table.c copies those that are written to while shared, state.c clears and copies what
- *     recurrent layers keep (`fixed`), and state_file.c saves and loads both.
+ *     recurrent layers keep (`recurrent`), and state_file.c saves and loads both.
  *   - Experts' inputs (INPUT_PICK) name rows and factors by arrays of the host.
  *   - head.c makes logits and scores from the rows fetched, on the processor, whatever the backend.
  *
@@ -149,24 +149,25 @@ struct routes {
  * shared_gate[t]; both, and y, may be missing (NO_BUFFER). */
 struct combine { const struct routes *routes; size_t n_used, out, shared, shared_gate, y; };
 
-/* Causal convolution of each channel over the last `width` rows of its sequence, at most SCAN_MAX_WIDTH, then silu, in
- * place. `fixed`: where a state keeps the preceding rows, [width - 1][n]. */
+/* kept, in what follows: where the operator's part of state.recurrent begins, in floats (build_recurrent). */
 enum { SCAN_MAX_STATE = 1024 };
-struct conv { size_t x, stride, n, width; const float *w, *bias; size_t fixed; };      /* w[n][width] */
-/* Mamba-1: h = h*exp(softplus(dt)*a) + softplus(dt)*x*B, out = h.C + d*x, for each of n channels h[n_state], kept at
- * fixed. Rows of dt and out have n floats. */
+/* Causal convolution of each channel over the last `width` rows of its sequence, at most SCAN_MAX_WIDTH, then silu, in
+ * place. The state has the preceding rows, [width - 1][n]. */
+struct conv { size_t x, stride, n, width; const float *w, *bias; size_t kept; };       /* w[n][width] */
+/* Mamba-1: h = h*exp(softplus(dt)*a) + softplus(dt)*x*B, out = h.C + d*x, for each of n channels. The state has
+ * h[n][n_state]. Rows of dt and out have n floats. */
 struct channel_scan {
 	size_t x, x_stride, dt, b, c, bc_stride, out;
 	size_t n, n_state;
 	const float *a, *d;             /* [n][n_state], [n] */
-	size_t fixed;
+	size_t kept;
 };
 /* Mamba-2: the same for heads of `dim` channels that share dt and a; groups of heads share B and C. */
 struct head_scan {
 	size_t x, b, c, dt, stride, out;        /* rows of out have n_head*dim floats */
 	size_t n_head, dim, n_groups, n_state;
 	const float *a, *d, *dt_bias;   /* [n_head] */
-	size_t fixed;
+	size_t kept;
 };
 
 /* ---- a batch on its way ---- */
@@ -200,7 +201,8 @@ struct backend {
 	/* The most that attending to a cache of this shape sets aside besides the plan, for n_rows that see up to n_pos
 	 * positions */
 	size_t (*attend_bytes)(const struct attn_shape *s, size_t n_rows, size_t n_pos, size_t n_threads);
-	/* Makes and packs the inputs that are not ready, hands them to the tap, and multiplies. */
+	/* Makes and packs the inputs that are not ready, hands them to the tap, and multiplies. Without products
+	 * (n = 0), inputs are only made, all at the same time: none from the rows of another. */
 	enum ggu_status (*multiply)(struct run *r, struct input *const *in, size_t n_in, const struct product *p,
 		size_t n);
 	void (*attend)(struct run *r, const struct attend *a);

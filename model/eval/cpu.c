@@ -300,31 +300,34 @@ static enum ggu_status tell(struct run *r, const struct product *p)
 	return s ? ggu_fail(r->err, s, GGU_NO_OFFSET, p->w->name, "the receiver of activations refused them") : GGU_OK;
 }
 
-static void run_products(struct run *r, const struct product *p, size_t n, size_t tasks)
+static void run_products(struct run *r, const struct product *p, size_t n)
 {
 	char name[PROFILE_NAME];
 	struct pass pass = { name, 0, GGU_TAKE_NEAR };
+	size_t tasks = 0, n_cut = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct cut *c = r->w->cut + n_cut;
+		if (p[i].y == NO_BUFFER) continue;
+		*c = cut_of(r, p + i);
+		c->first = tasks;
+		tasks += c->n_tasks;
+		n_cut++;
+		pass.macs += (double)p[i].in->n*(double)p[i].w->n_in*(double)p[i].w->n_out;
+	}
+	if (!n_cut) return;
 	if (r->w->profile) cpu_pass_name(name, sizeof name, p, n);
-	for (size_t i = 0; i < n; i++) pass.macs += (double)p[i].in->n*(double)p[i].w->n_in*(double)p[i].w->n_out;
-	cpu_run(r->w, &pass, tasks, product_task, &(struct products){ r->w, r->w->cut, n });
+	cpu_run(r->w, &pass, tasks, product_task, &(struct products){ r->w, r->w->cut, n_cut });
 }
 
 static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n_in, const struct product *p, size_t n)
 {
-	size_t tasks = 0;
 	enum ggu_status s = GGU_OK;
-	if (!room_for_cuts(r->w, n)) return ggu_no_memory(r->err);
+	if (n && !room_for_cuts(r->w, n)) return ggu_no_memory(r->err);
 	for (size_t i = 0; i < n_in; i++) in[i]->needed = 0;
 	for (size_t i = 0; i < n; i++) if (p[i].y != NO_BUFFER) p[i].in->needed |= weight_form(p[i].w);
 	prepare(r, in, n_in);
 	for (size_t i = 0; i < n && r->tap && !s; i++) if (!p[i].w->made) s = tell(r, p + i);
-	for (size_t i = 0; i < n && !s; i++) {
-		if (p[i].y == NO_BUFFER) return s;
-		r->w->cut[i] = cut_of(r, p + i);
-		r->w->cut[i].first = tasks;
-		tasks += r->w->cut[i].n_tasks;
-	}
-	if (!s) run_products(r, p, n, tasks);
+	if (!s) run_products(r, p, n);
 	return s;
 }
 

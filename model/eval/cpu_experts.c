@@ -16,22 +16,39 @@ static size_t best(const float *x, const bool *taken, size_t n)
 	return top;
 }
 
-/* Takes all experts whose group is not open. */
-static void close_groups(const struct router *o, const float *choice, bool *taken)
+/* A worker's scratch for one row at a time. Experts may be thousands, too many for its stack. */
+struct scratch {
+	float *choice, *group;          /* [n_experts], [n_groups]: by what they are chosen */
+	bool *taken, *seen, *open;      /* [n_experts], [n_experts], [n_groups] */
+};
+size_t cpu_route_bytes(size_t n_experts) { return n_experts*(2*sizeof(float) + 3*sizeof(bool)); }
+static struct scratch scratch_at(const struct router *o, void *at)
 {
-	size_t per = o->n_experts/o->n_groups;
-	float score[ROUTE_MAX_EXPERTS] = { 0 };
-	bool open[ROUTE_MAX_EXPERTS] = { false };
+	const size_t n = o->n_experts;
+	struct scratch s = { .choice = at };
+	s.group = s.choice + n;
+	s.taken = (bool *)(void *)(s.group + n);
+	s.seen = s.taken + n;
+	s.open = s.seen + n;
+	return s;
+}
+
+/* Takes all experts whose group is not open. */
+static void close_groups(const struct router *o, const struct scratch *s)
+{
+	const size_t per = o->n_experts/o->n_groups;
+	memset(s->seen, 0, o->n_experts*sizeof *s->seen);
+	memset(s->open, 0, o->n_groups*sizeof *s->open);
 	for (size_t g = 0; g < o->n_groups; g++) {
-		bool seen[ROUTE_MAX_EXPERTS] = { false };
+		s->group[g] = 0;
 		for (size_t k = 0; k < o->group_best; k++) {
-			size_t i = best(choice + g*per, seen, per);
-			seen[i] = true;
-			score[g] += choice[g*per + i];
+			size_t i = g*per + best(s->choice + g*per, s->seen + g*per, per);
+			s->seen[i] = true;
+			s->group[g] += s->choice[i];
 		}
 	}
-	for (size_t k = 0; k < o->n_groups_used; k++) open[best(score, open, o->n_groups)] = true;
-	for (size_t i = 0; i < o->n_experts; i++) taken[i] = !open[i/per];
+	for (size_t k = 0; k < o->n_groups_used; k++) s->open[best(s->group, s->open, o->n_groups)] = true;
+	for (size_t i = 0; i < o->n_experts; i++) s->taken[i] = !s->open[i/per];
 }
 
 static bool reaches(const struct router *o, float x, float top)
@@ -63,20 +80,19 @@ static void weigh(const struct router *o, const float *score, const uint32_t *ex
 	for (size_t k = 0; k < o->n_used && o->normalise; k++) weight[k] = (float)(weight[k]/(sum + 1e-20));
 }
 
-static void route_row(const struct router *o, float *score, uint32_t *expert, float *weight)
+static void route_row(const struct router *o, const struct scratch *s, float *score, uint32_t *expert, float *weight)
 {
-	size_t n = o->n_experts;
-	float choice[ROUTE_MAX_EXPERTS];
-	bool taken[ROUTE_MAX_EXPERTS] = { false };
-	if (o->kind == ROUTE_SPARSEMIXER) sparsemixer(o, score, expert, weight, taken);
+	const size_t n = o->n_experts;
+	memset(s->taken, 0, n*sizeof *s->taken);
+	if (o->kind == ROUTE_SPARSEMIXER) sparsemixer(o, score, expert, weight, s->taken);
 	else {
 		if (o->kind == ROUTE_SOFTMAX) vec_softmax(score, n);
 		if (o->kind == ROUTE_SIGMOID) for (size_t i = 0; i < n; i++) score[i] = (float)cpu_sigmoid(score[i]);
-		for (size_t i = 0; i < n; i++) choice[i] = score[i] + (o->bias ? o->bias[i] : 0);
-		if (o->n_groups_used < o->n_groups) close_groups(o, choice, taken);
+		for (size_t i = 0; i < n; i++) s->choice[i] = score[i] + (o->bias ? o->bias[i] : 0);
+		if (o->n_groups_used < o->n_groups) close_groups(o, s);
 		for (size_t k = 0; k < o->n_used; k++) {
-			expert[k] = (uint32_t)best(choice, taken, n);
-			taken[expert[k]] = true;
+			expert[k] = (uint32_t)best(s->choice, s->taken, n);
+			s->taken[expert[k]] = true;
 		}
 		weigh(o, score, expert, weight);
 	}
@@ -86,10 +102,10 @@ static void route_row(const struct router *o, float *score, uint32_t *expert, fl
 static void route_task(void *ctx, size_t task, int worker)
 {
 	const struct routing *c = ctx;
+	const struct scratch s = scratch_at(c->o, work_local(c->r->w, worker));
 	size_t n = c->o->n_experts, k = c->o->n_used;
-	(void)worker;
 	for (size_t t = task*CPU_ROWS; t < c->r->n && t < (task + 1)*CPU_ROWS; t++)
-		route_row(c->o, c->scores + t*n, c->to->expert + t*k, c->to->weight + t*k);
+		route_row(c->o, &s, c->scores + t*n, c->to->expert + t*k, c->to->weight + t*k);
 }
 
 void cpu_route(struct run *r, const struct router *o, size_t scores, const struct routes *to)

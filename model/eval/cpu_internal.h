@@ -44,6 +44,7 @@ void cpu_pass_name(char *to, size_t room, const struct product *p, size_t n);
 size_t cpu_attend_bytes(const struct attn_shape *s, size_t n_rows, size_t n_pos, size_t n_threads);
 void cpu_store(struct run *r, const struct attend *a);
 void cpu_attend(struct run *r, const struct attend *a);
+size_t cpu_route_bytes(size_t n_experts);               /* of a worker that routes among so many */
 void cpu_route(struct run *r, const struct router *o, size_t scores, const struct routes *to);
 void cpu_combine(struct run *r, const struct combine *c);
 void cpu_conv(struct run *r, const struct conv *c);

@@ -37,7 +37,7 @@ void cpu_pass_name(char *to, size_t room, const struct product *p, size_t n)
 	*to = 0;
 	for (size_t i = 0; i < n && at + 1 < room; i++) {
 		const char *name = p[i].w->name, *dot = text_starts(name, "blk.") ? strchr(name + 4, '.') : NULL, *end;
-		if (is_earlier(p, i)) continue;         /* another expert of it */
+		if (p[i].y == NO_BUFFER || is_earlier(p, i)) continue;  /* not computed, or another expert of it */
 		if (dot) name = dot + 1;
 		end = strstr(name, ".weight");
 		at += (size_t)snprintf(to + at, room - at, "%s%.*s", at ? " " : "",

@@ -25,7 +25,7 @@ static void conv_task(void *ctx, size_t task, int worker)
 	struct share b = share_of(o, task);
 	(void)worker;
 	scan_conv(&(struct scan_conv){ .x = cpu_at(o->r, c->x) + b.seg->t0*c->stride + b.from,
-		.past = b.seg->state->fixed + c->fixed + b.from,
+		.past = b.seg->state->recurrent + c->kept + b.from,
 		.w = c->w + b.from*c->width, .bias = c->bias ? c->bias + b.from : NULL,
 		.stride = c->stride, .past_stride = c->n, .n_rows = b.seg->n, .n = b.n, .width = c->width });
 }
@@ -43,8 +43,8 @@ static void channels_task(void *ctx, size_t task, int worker)
 		.b = cpu_at(o->r, s->b) + t*s->bc_stride, .c = cpu_at(o->r, s->c) + t*s->bc_stride,
 		.out = cpu_at(o->r, s->out) + t*s->n + b.from,
 		.x_stride = s->x_stride, .dt_stride = s->n, .bc_stride = s->bc_stride, .out_stride = s->n,
-		.n_rows = b.seg->n, .a = s->a + state, .d = s->d + b.from, .h = b.seg->state->fixed + s->fixed + state,
-		.n = b.n, .n_state = s->n_state });
+		.n_rows = b.seg->n, .a = s->a + state, .d = s->d + b.from,
+		.h = b.seg->state->recurrent + s->kept + state, .n = b.n, .n_state = s->n_state });
 }
 void cpu_scan_channels(struct run *r, const struct channel_scan *s) { run_shares(r, "scan", channels_task, s, s->n); }
 
@@ -62,7 +62,7 @@ static void heads_task(void *ctx, size_t task, int worker)
 		.out = cpu_at(o->r, s->out) + (seg->t0*s->n_head + head)*s->dim,
 		.stride = s->stride, .out_stride = s->n_head*s->dim, .n_rows = seg->n,
 		.a = s->a[head], .d = s->d[head], .dt_bias = s->dt_bias[head],
-		.h = seg->state->fixed + s->fixed + head*s->dim*s->n_state, .n = s->dim, .n_state = s->n_state });
+		.h = seg->state->recurrent + s->kept + head*s->dim*s->n_state, .n = s->dim, .n_state = s->n_state });
 }
 void cpu_scan_heads(struct run *r, const struct head_scan *s)
 {

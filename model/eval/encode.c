@@ -24,8 +24,8 @@ static enum ggu_status make_room(struct work *w, const struct part *part, size_t
 {
 	size_t n = w->source ? w->source->n_batch : w->n_batch, had = n;
 	for (size_t i = 0; i < n_parts; i++) if (part[i].n > n) n = part[i].n;
-	if (n > STATE_MAX_POS)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", STATE_MAX_POS);
+	if (n > MODEL_MAX_POS)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", MODEL_MAX_POS);
 	if (w->source && n == had) return GGU_OK;
 	work_free(w->source);
 	w->source = NULL;

@@ -204,8 +204,8 @@ static enum ggu_status check(const struct work *w, const struct part *p, size_t 
 {
 	const struct graph *g = w->g;
 	size_t end = pos + p->n;
-	if (p->n > STATE_MAX_POS || end > STATE_MAX_POS)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", STATE_MAX_POS);
+	if (p->n > MODEL_MAX_POS || end > MODEL_MAX_POS)
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", MODEL_MAX_POS);
 	if (g->positions.name && end > g->positions.n_out)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, g->positions.name,
 			"the model has only %zu positions", g->positions.n_out);

@@ -57,11 +57,13 @@ static enum ggu_status horizons(struct builder *b, struct graph *g)
 	return GGU_OK;
 }
 
-size_t build_fixed(struct builder *b, size_t n_floats)
+enum ggu_status build_recurrent(struct builder *b, const struct yaml_node *map, const char *key, size_t n_rows,
+	size_t n, size_t *at)
 {
-	size_t at = b->g->fixed_floats;
-	b->g->fixed_floats += (n_floats + 15)/16*16;
-	return at;
+	if (n_rows > BUILD_MAX_SIZE/n) return build_fail(b, map, key, "asks for more than 2^24 numbers in a sequence");
+	*at = b->g->recurrent_floats;
+	b->g->recurrent_floats += (n_rows*n + 15)/16*16;
+	return GGU_OK;
 }
 
 /* ---- steps ---- */

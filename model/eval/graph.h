@@ -102,10 +102,12 @@ struct graph {
 	struct rope rope[GRAPH_MAX_ROPES];
 	size_t n_ropes;
 	struct cache *cache;                    /* [n_caches]: what a state keeps for each position */
-	size_t n_caches, fixed_floats;          /* fixed_floats: what it keeps of the whole past, in float32 */
+	size_t n_caches;
+	size_t recurrent_floats;                /* what it keeps of the whole past */
 	struct horizon *horizon;                /* [n_horizons] of its caches */
 	size_t n_horizons;
 	size_t widest;                          /* the most inputs of a weight */
+	size_t most_experts;                    /* that a row chooses from; 0: there are none */
 	size_t made_bytes;                      /* of weights that operators made from tensors' */
 	bool borrows;                           /* some layers use the keys and values of others */
 	/* sequences longer than this use other divisors (rope.h); 0: there is no such rope */

@@ -106,7 +106,7 @@ size_t model_n_embd(const struct model *m) { return m->graph.n_embd; }
 size_t model_n_layer(const struct model *m) { return m->graph.n_layer; }
 size_t model_n_positions(const struct model *m)
 {
-	return m->graph.positions.name ? size_least(m->graph.positions.n_out, STATE_MAX_POS) : STATE_MAX_POS;
+	return m->graph.positions.name ? size_least(m->graph.positions.n_out, MODEL_MAX_POS) : MODEL_MAX_POS;
 }
 size_t model_n_steps(const struct model *m)
 {

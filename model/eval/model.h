@@ -45,7 +45,8 @@ size_t model_n_vocab(const struct model *m);           /* ids that a sequence ma
 size_t model_n_logits(const struct model *m);
 size_t model_n_embd(const struct model *m);
 size_t model_n_layer(const struct model *m);
-/* The most positions that a sequence may have: those that the model has learned, or 2^24. */
+/* The most positions that a sequence of any model may have, and of this one: fewer, if it has learned fewer. */
+enum { MODEL_MAX_POS = 1 << 24 };
 size_t model_n_positions(const struct model *m);
 /* Steps of all layers together, mostly attention and feed-forward in turn. */
 size_t model_n_steps(const struct model *m);
@@ -101,7 +102,8 @@ enum ggu_status state_load(struct state *s, const void *bytes, size_t n, struct 
 /* ---- evaluation ---- */
 
 struct work;
-/* n_batch: the most rows computed at once; 0: the default, 512. The model must outlive the work. */
+/* n_batch: the most rows computed at once; 0: MODEL_BATCH. The model must outlive the work. */
+enum { MODEL_BATCH = 512 };
 enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, struct ggu_error *err);
 /* The same with another pool than the model's; NULL: one thread. Works with pools of their own may be used at the same
  * time, each by one thread, with other states. */
@@ -110,7 +112,7 @@ enum ggu_status work_new_for(struct work **out, struct model *m, struct ggu_pool
 void work_free(struct work *w);
 size_t work_bytes(const struct work *w);
 
-/* The cost of evaluating, worked out from the plan of the layers; nothing is computed or allocated. */
+/* The cost of evaluating, worked out from the plan of the layers, without the memory for it. */
 struct model_cost {
 	/* multiply-adds with weights: of the layers for a token; those of them that a token with an unwanted row does
 	 * not need; of a row of logits */
@@ -125,9 +127,9 @@ struct model_cost {
 	double idle_bytes;              /* of those, what calls that want one row do not touch */
 	double source_macs;             /* of an encoder, for each of its tokens */
 };
-/* For a state with options o, a work of n_batch and a pool of `threads`. */
+/* For a state with options o, a work of n_batch and a pool of n_threads. */
 enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
-	size_t n_ctx, size_t threads, struct ggu_error *err);
+	size_t n_ctx, size_t n_threads, struct ggu_error *err);
 
 /* Receives the input of a product with a weight: x[n_tokens][n_in], rows stride floats apart, the tokens of a sequence
  * in order. weight: the name of the GGUF tensor; mat of n_mat: which of its matrices, for experts. A matrix that no
@@ -158,7 +160,7 @@ struct model_call {
 enum ggu_status model_encode(struct work *w, const struct part *part, size_t n_parts, model_tap *tap, void *tap_ctx,
 	struct ggu_error *err);
 /* If a tap returns anything but GGU_OK, the call ends with it. GGU_ERR_RANGE: an id outside the vocabulary, more
- * positions than the model has or than 2^24, or a whole sequence that does not fit a batch; nothing was changed then.
+ * positions than the model or any may have, or a whole sequence that does not fit a batch; nothing was changed then.
  * GGU_ERR_STATE: the model has an encoder, and nothing was encoded. GGU_ERR_UNSUPPORTED: some of the layers of a model
  * whose layers share keys or that has an encoder. After any other error, state_reset must come before the next call. */
 enum ggu_status model_eval(struct work *w, const struct model_call *c, struct ggu_error *err);

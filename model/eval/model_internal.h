@@ -3,9 +3,7 @@
 #ifndef MODEL_EVAL_MODEL_INTERNAL_H
 #define MODEL_EVAL_MODEL_INTERNAL_H
 #include "../../libgguf/pool.h"
-#include "backend.h"
-
-enum { WORK_DEFAULT_BATCH = 512 };
+#include "op.h"
 
 struct model {
 	struct ggu_file *file;
@@ -44,6 +42,13 @@ struct work {
 };
 enum ggu_status work_of(struct work **w, struct model *m, const struct graph *g, struct ggu_pool *pool, size_t n_batch,
 	struct ggu_error *err);
+/* What the layers need and do if n rows go in, and n_wanted of them on after the last step that mixes rows. */
+struct measure work_measure(struct work *w, size_t n, size_t n_wanted);
+/* The same for whole batches; sets the sizes of the work's buffers. */
+struct measure work_plan(struct work *w);
+/* The bytes of a work with its source's and those of n_threads, planned or allocated. In double, as the plan of a model
+ * that is not evaluated may be more than memory holds. */
+double work_total(const struct work *w, size_t n_threads);
 /* Room for n bytes, aligned to 64: *p if that has as many, otherwise new room in its place, without the contents. NULL:
  * out of memory; *p and *have, its bytes, say so too. */
 char *work_room(char **p, size_t *have, size_t n);

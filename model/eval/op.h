@@ -5,8 +5,12 @@
  * (build.h), a struct that they fill, and a few functions. It never touches a number itself: `run` names buffers and
  * calls the backend (backend.h), so that another backend can run its layers.
  *
- * To add one, write the file and add the name; if it needs arithmetic that no other kind has, add a function to the
- * backend. */
+ * To add one, write the file and add the name. Parts that several kinds have are in files of their own: feed-forwards
+ * (op_ffn.h), convolutions (conv.h), ropes (rope.h). Arithmetic that no other kind has is a function of the backend:
+ * what it is given and its place in the table go into backend.h, the function into a cpu*.c, its name into
+ * cpu_internal.h and the table of cpu.c. It can be written with the functions of quant/vec.h, whose bits are the same
+ * everywhere; loops of its own for each instruction set belong into quant/, as those of scan.h. What is nearly there
+ * becomes a member of the struct that exists, such as another activation function. */
 #ifndef MODEL_EVAL_OP_H
 #define MODEL_EVAL_OP_H
 #include "backend.h"

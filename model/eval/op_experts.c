@@ -63,6 +63,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	TRY(ffn_build(b, yaml_get(at, "each"), &o->each, r->n_experts));
 	TRY(build_length(b, at, "choice_bias", &o->choice_bias, r->n_experts));
 	r->bias = o->choice_bias.v;
+	b->g->most_experts = size_most(b->g->most_experts, r->n_experts);
 	if (!o->shared.down.name)
 		return o->shared_gate.name ? build_fail(b, at, "shared_gate", "needs a shared expert") : GGU_OK;
 	s = ffn_build(b, yaml_get(at, "shared"), &o->shared, 1);

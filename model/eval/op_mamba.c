@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  * op_mamba.c - selective state space, first form (Gu and Dao 2023).
  *
- *   mamba      in conv dt_bc dt out: TENSOR; a d: TENSOR; [dt_norm b_norm c_norm: norm]
- *              [inner kernel state rank: EXPR]
+ *   mamba      in dt_bc dt out: TENSOR; a d: TENSOR; {a convolution, conv.h} [dt_norm b_norm c_norm: norm]
+ *              [inner state rank: EXPR]
  *
  * in(x) is x and z; x goes through the convolution; dt_bc(x) is dt's low rank, B and C; dt is made of that. Sizes that
  * are left out come from the tensors: conv [inner][kernel], a [inner][state], dt [inner][rank]. */
 #include "../../libgguf/try.h"
+#include "conv.h"
 #include "op_list.h"
 
 struct mamba {
 	struct weight in, dt_bc, dt, out;
-	struct vector conv, conv_bias, a, d;
+	struct convolution conv;
+	struct vector a, d;
 	struct norm dt_norm, b_norm, c_norm;
-	size_t inner, width, n_state, rank, conv_at, state_at;
+	size_t inner, n_state, rank, state_at;
 };
 #define AT(member) offsetof(struct mamba, member)
 static const struct field fields[] = {
 	{ "in", FIELD_WEIGHT, AT(in), .flags = FIELD_INPUT | FIELD_NEEDED },
-	{ "conv", FIELD_VECTOR, AT(conv), .flags = FIELD_NEEDED },
-	{ "conv_bias", FIELD_VECTOR, AT(conv_bias) },
+	CONV_FIELDS(AT(conv)),
 	{ "dt_bc", FIELD_WEIGHT, AT(dt_bc), .flags = FIELD_NEEDED },
 	{ "dt", FIELD_WEIGHT, AT(dt), .flags = FIELD_NEEDED },
 	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
@@ -29,7 +30,6 @@ static const struct field fields[] = {
 	{ "b_norm", FIELD_NORM, AT(b_norm) },
 	{ "c_norm", FIELD_NORM, AT(c_norm) },
 	{ "inner", FIELD_SIZE, AT(inner), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
-	{ "kernel", FIELD_SIZE, AT(width), 0, 1, SCAN_MAX_WIDTH, .flags = FIELD_MAY_LACK },
 	{ "state", FIELD_SIZE, AT(n_state), 0, 1, SCAN_MAX_STATE, .flags = FIELD_MAY_LACK },
 	{ "rank", FIELD_SIZE, AT(rank), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ NULL }
@@ -41,26 +41,20 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	size_t e = b->g->n_embd;
 	TRY(build_shape(b, &m->out, m->inner, e, 1));
 	m->inner = m->out.n_in;
-	if (!m->width) m->width = m->conv.n/m->inner;
 	if (!m->n_state) m->n_state = m->a.n/m->inner;
 	if (!m->rank) m->rank = m->dt.n_in;
-	if (!m->width || m->width > SCAN_MAX_WIDTH)
-		return build_fail(b, at, "conv", "does not have 1 to 16 rows of the inner width");
 	if (!m->n_state || m->n_state > SCAN_MAX_STATE)
 		return build_fail(b, at, "a", "does not have a state of the inner width");
-	TRY(build_length(b, at, "conv", &m->conv, m->width*m->inner));
+	TRY(conv_build(b, at, &m->conv, m->inner));
 	TRY(build_length(b, at, "a", &m->a, m->n_state*m->inner));
 	TRY(build_shape(b, &m->in, e, 2*m->inner, 1));
 	TRY(build_shape(b, &m->dt, m->rank, m->inner, 1));
 	TRY(build_shape(b, &m->dt_bc, m->inner, m->rank + 2*m->n_state, 1));
 	TRY(build_length(b, at, "d", &m->d, m->inner));
-	TRY(build_length(b, at, "conv_bias", &m->conv_bias, m->inner));
 	TRY(build_norm_width(b, at, "dt_norm", &m->dt_norm, m->rank, m->rank));
 	TRY(build_norm_width(b, at, "b_norm", &m->b_norm, m->n_state, m->n_state));
 	TRY(build_norm_width(b, at, "c_norm", &m->c_norm, m->n_state, m->n_state));
-	m->conv_at = build_fixed(b, (m->width - 1)*m->inner);
-	m->state_at = build_fixed(b, m->n_state*m->inner);
-	return GGU_OK;
+	return build_recurrent(b, at, "a", m->n_state, m->inner, &m->state_at);
 }
 
 /* ---- run ---- */
@@ -99,7 +93,7 @@ static void measure(const void *params, size_t n, struct measure *to)
 	measure_weight(to, &m->dt_bc, 1);
 	measure_weight(to, &m->dt, 1);
 	measure_weight(to, &m->out, 1);
-	to->macs += (double)m->inner*(double)(m->width + 3*m->n_state);
+	to->macs += conv_macs(&m->conv) + (double)m->inner*(double)(3*m->n_state);
 }
 
 static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
@@ -111,13 +105,12 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	struct input *low[3] = { &b.low, &b.b, &b.c };
 	enum ggu_status s = r->be->multiply(r, &in, 1, &first, 1);
 	if (s) return s;
-	r->be->conv(r, &(struct conv){ .x = b.xz, .stride = 2*m->inner, .n = m->inner, .width = m->width,
-		.w = m->conv.v, .bias = m->conv_bias.v, .fixed = m->conv_at });
+	conv_run(&m->conv, r, b.xz, 2*m->inner);
 	TRY(r->be->multiply(r, &(struct input *){ &b.x }, 1, &dbc, 1));
 	TRY(r->be->multiply(r, low, 3, &dt, 1));
 	r->be->scan_channels(r, &(struct channel_scan){ .x = b.xz, .x_stride = 2*m->inner, .dt = b.dt, .b = b.b.at,
 		.c = b.c.at, .bc_stride = b.low.stride, .out = b.y, .n = m->inner, .n_state = m->n_state,
-		.a = m->a.v, .d = m->d.v, .fixed = m->state_at });
+		.a = m->a.v, .d = m->d.v, .kept = m->state_at });
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }
 

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
  * op_mamba2.c - selective state space, second form (Dao and Gu 2024).
  *
- *   mamba2     in conv out a d dt_bias: TENSOR; heads state: EXPR; [groups inner kernel: EXPR] [conv_bias: TENSOR]
- *              [norm]
+ *   mamba2     in out a d dt_bias: TENSOR; {a convolution, conv.h}; heads state: EXPR; [groups inner: EXPR] [norm]
  *
  * in(x) is z, x, B, C and dt, of which x, B and C go through the convolution. The norm is of y*silu(z), by groups where
  * its weights say so. */
 #include "../../libgguf/try.h"
+#include "conv.h"
 #include "op_list.h"
 
 struct mamba2 {
 	struct weight in, out;
-	struct vector conv, conv_bias, a, d, dt_bias;
+	struct convolution conv;
+	struct vector a, d, dt_bias;
 	struct norm norm;
-	size_t n_head, n_groups, n_state, inner, width, conv_at, state_at;
+	size_t n_head, n_groups, n_state, inner, state_at;
 };
 #define AT(member) offsetof(struct mamba2, member)
 static const struct field fields[] = {
 	{ "in", FIELD_WEIGHT, AT(in), .flags = FIELD_INPUT | FIELD_NEEDED },
-	{ "conv", FIELD_VECTOR, AT(conv), .flags = FIELD_NEEDED },
-	{ "conv_bias", FIELD_VECTOR, AT(conv_bias) },
+	CONV_FIELDS(AT(conv)),
 	{ "out", FIELD_WEIGHT, AT(out), .flags = FIELD_NEEDED },
 	{ "a", FIELD_VECTOR, AT(a), .flags = FIELD_NEEDED },
 	{ "d", FIELD_VECTOR, AT(d), .flags = FIELD_NEEDED },
@@ -28,12 +28,14 @@ static const struct field fields[] = {
 	{ "groups", FIELD_SIZE, AT(n_groups), 1, 1, 1 << 16 },
 	{ "state", FIELD_SIZE, AT(n_state), 0, 1, 1 << 16 },
 	{ "inner", FIELD_SIZE, AT(inner), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
-	{ "kernel", FIELD_SIZE, AT(width), 0, 1, SCAN_MAX_WIDTH, .flags = FIELD_MAY_LACK },
 	{ "norm", FIELD_NORM, AT(norm) },
 	{ NULL }
 };
 
-static size_t channels(const struct mamba2 *m) { return m->inner + 2*m->n_groups*m->n_state; }
+static size_t channels(const struct mamba2 *m)
+{
+	return size_plus(m->inner, size_times(2*m->n_groups, m->n_state));
+}
 
 static enum ggu_status build(struct builder *b, const struct yaml_node *at, void *params)
 {
@@ -43,22 +45,13 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	m->inner = m->out.n_in;
 	if (m->inner%m->n_head || m->n_head%m->n_groups)
 		return build_fail(b, at, "heads", "do not divide the inner width, or are not a multiple of the groups");
-	/* each of the two has its tensors, but no tensor has as many numbers as a sequence's state */
-	if (m->n_state > BUILD_MAX_SIZE/m->inner)
-		return build_fail(b, at, "state", "is too large for the inner width");
-	if (!m->width) m->width = m->conv.n/channels(m);
-	if (!m->width || m->width > SCAN_MAX_WIDTH)
-		return build_fail(b, at, "conv", "does not have 1 to 16 rows of x, B and C");
-	TRY(build_length(b, at, "conv", &m->conv, m->width*channels(m)));
+	TRY(conv_build(b, at, &m->conv, channels(m)));
 	TRY(build_shape(b, &m->in, e, m->inner + channels(m) + m->n_head, 1));
-	TRY(build_length(b, at, "conv_bias", &m->conv_bias, channels(m)));
 	TRY(build_length(b, at, "a", &m->a, m->n_head));
 	TRY(build_length(b, at, "d", &m->d, m->n_head));
 	TRY(build_length(b, at, "dt_bias", &m->dt_bias, m->n_head));
 	TRY(build_norm_width(b, at, "norm", &m->norm, m->inner, m->inner/m->n_groups));
-	m->conv_at = build_fixed(b, (m->width - 1)*channels(m));
-	m->state_at = build_fixed(b, m->n_state*m->inner);
-	return GGU_OK;
+	return build_recurrent(b, at, "state", m->n_state, m->inner, &m->state_at);
 }
 
 /* ---- run ---- */
@@ -84,7 +77,7 @@ static void measure(const void *params, size_t n, struct measure *to)
 	plan(m, n, &to->plan);
 	measure_weight(to, &m->in, 1);
 	measure_weight(to, &m->out, 1);
-	to->macs += (double)channels(m)*(double)m->width + (double)m->inner*(double)(3*m->n_state);
+	to->macs += conv_macs(&m->conv) + (double)m->inner*(double)(3*m->n_state);
 }
 
 static enum ggu_status run(const void *params, struct run *r, struct input *in, size_t y)
@@ -96,11 +89,10 @@ static enum ggu_status run(const void *params, struct run *r, struct input *in, 
 	struct head_scan scan = { .x = x, .b = x + m->inner*f, .c = x + m->inner*f + shared, .dt = x + channels(m)*f,
 		.stride = b.stride, .out = b.y,
 		.n_head = m->n_head, .dim = m->inner/m->n_head, .n_groups = m->n_groups, .n_state = m->n_state,
-		.a = m->a.v, .d = m->d.v, .dt_bias = m->dt_bias.v, .fixed = m->state_at };
+		.a = m->a.v, .d = m->d.v, .dt_bias = m->dt_bias.v, .kept = m->state_at };
 	enum ggu_status s = r->be->multiply(r, &in, 1, &first, 1);
 	if (s) return s;
-	r->be->conv(r, &(struct conv){ .x = x, .stride = b.stride, .n = channels(m), .width = m->width, .w = m->conv.v,
-		.bias = m->conv_bias.v, .fixed = m->conv_at });
+	conv_run(&m->conv, r, x, b.stride);
 	r->be->scan_heads(r, &scan);
 	return r->be->multiply(r, &(struct input *){ &b.out }, 1, &out, 1);
 }

@@ -11,14 +11,14 @@ enum ggu_status session_new(struct session **out, struct model *m, size_t n_ctx,
 {
 	struct session *s;
 	enum ggu_status st;
-	if (!n_ctx || n_ctx > STATE_MAX_POS)
+	if (!n_ctx || n_ctx > MODEL_MAX_POS)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
-			"a context of %zu positions is not between 1 and %d", n_ctx, STATE_MAX_POS);
+			"a context of %zu positions is not between 1 and %d", n_ctx, MODEL_MAX_POS);
 	s = calloc(1, sizeof *s);
 	if (!s) return ggu_no_memory(err);
 	s->m = m;
 	s->n_ctx = n_ctx;
-	if (!n_batch) n_batch = WORK_DEFAULT_BATCH;
+	if (!n_batch) n_batch = MODEL_BATCH;
 	if (n_batch > n_ctx || model_is_whole(m)) n_batch = n_ctx;
 	st = state_new(&s->state, m, o, err);
 	if (!st) st = work_new(&s->work, m, n_batch, err);

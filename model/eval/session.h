@@ -5,7 +5,7 @@
 #include "model.h"
 
 struct session;
-/* n_ctx: the most positions, from 1 to 2^24, otherwise GGU_ERR_RANGE; n_batch as for work_new, options as for
+/* n_ctx: the most positions, from 1 to MODEL_MAX_POS, otherwise GGU_ERR_RANGE; n_batch as for work_new, options as for
  * state_new. */
 enum ggu_status session_new(struct session **out, struct model *m, size_t n_ctx, size_t n_batch,
 	const struct state_options *o, struct ggu_error *err);

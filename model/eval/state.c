@@ -65,7 +65,7 @@ size_t state_page_bytes(const struct state *s)
 }
 size_t state_bytes(const struct state *s)
 {
-	size_t n = s->g->fixed_floats*sizeof *s->fixed;
+	size_t n = recurrent_bytes(s->g);
 	for (size_t i = 0; i < s->g->n_horizons; i++)
 		n += (s->table[i].end - s->table[i].first)*(s->table[i].page_bytes + sizeof(struct page));
 	return n + (s->source ? state_bytes(s->source) : 0);
@@ -108,10 +108,10 @@ static enum ggu_status page_tables(struct state *s, struct ggu_error *err)
 }
 
 /* Rows begin at multiples of a cache line, so that no register of a scan straddles two. */
-static float *fixed_new(const struct graph *g)
+static float *recurrent_new(const struct graph *g)
 {
 	void *p;
-	return posix_memalign(&p, 64, g->fixed_floats*sizeof(float) + 1) ? NULL : p;
+	return posix_memalign(&p, 64, recurrent_bytes(g) + 1) ? NULL : p;
 }
 static enum ggu_status new_state(struct state **out, const struct graph *g, struct pages *pages,
 	const struct state_options *o, struct ggu_error *err)
@@ -122,8 +122,8 @@ static enum ggu_status new_state(struct state **out, const struct graph *g, stru
 	s->g = g;
 	s->pages = pages;
 	s->shape = calloc(g->n_caches + 1, sizeof *s->shape);
-	if ((s->fixed = fixed_new(g))) memset(s->fixed, 0, g->fixed_floats*sizeof *s->fixed);
-	st = s->shape && s->fixed ? shapes(s, o, err) : no_memory(err);
+	if ((s->recurrent = recurrent_new(g))) memset(s->recurrent, 0, recurrent_bytes(g));
+	st = s->shape && s->recurrent ? shapes(s, o, err) : no_memory(err);
 	if (!st) st = page_tables(s, err);
 	if (!st && g->source) st = new_state(&s->source, g->source, pages, o, err);
 	if (st) state_free(s);
@@ -139,7 +139,7 @@ enum ggu_status state_new(struct state **out, struct model *m, const struct stat
 static void drop_snapshots(struct state *s, size_t keep)
 {
 	while (s->n_snaps > keep) {
-		free(s->snap[--s->n_snaps].fixed);
+		free(s->snap[--s->n_snaps].recurrent);
 		free_page_tables(s->snap[s->n_snaps].table, s->g->n_horizons);
 	}
 }
@@ -150,7 +150,7 @@ void state_free(struct state *s)
 	state_free(s->source);
 	free_page_tables(s->table, s->g->n_horizons);
 	drop_snapshots(s, 0);
-	free(s->snap); free(s->ids); free(s->fixed); free(s->shape);
+	free(s->snap); free(s->ids); free(s->recurrent); free(s->shape);
 	free(s);
 }
 
@@ -172,7 +172,7 @@ void state_begin_anew(struct state *s)
 	s->pos = 0;
 	drop_snapshots(s, 0);
 	if (state_lacks(s)) cut_page_tables(s, 0);
-	memset(s->fixed, 0, s->g->fixed_floats*sizeof *s->fixed);
+	memset(s->recurrent, 0, recurrent_bytes(s->g));
 }
 
 size_t state_pos(const struct state *s) { return s->pos; }
@@ -182,20 +182,20 @@ const int32_t *state_ids(const struct state *s) { return s->ids; }
 
 enum ggu_status state_fork(struct state **out, const struct state *from, struct ggu_error *err)
 {
-	size_t n = from->g->n_caches, fixed = from->g->fixed_floats;
+	size_t n = from->g->n_caches;
 	struct state *s = calloc(1, sizeof *s);
 	if (!s) return no_memory(err);
 	s->g = from->g;
 	s->pages = from->pages;
 	s->shape = malloc((n + 1)*sizeof *s->shape);
-	s->fixed = fixed_new(s->g);
+	s->recurrent = recurrent_new(s->g);
 	s->table = share_page_tables(from, false);
-	if (!s->shape || !s->fixed || !s->table || state_make_ids(s, from->pos, err)) {
+	if (!s->shape || !s->recurrent || !s->table || state_make_ids(s, from->pos, err)) {
 		state_free(s);
 		return no_memory(err);
 	}
 	memcpy(s->shape, from->shape, n*sizeof *s->shape);
-	memcpy(s->fixed, from->fixed, fixed*sizeof *s->fixed);
+	memcpy(s->recurrent, from->recurrent, recurrent_bytes(s->g));
 	if (from->pos) memcpy(s->ids, from->ids, from->pos*sizeof *s->ids);
 	s->pos = from->pos;
 	s->is_long = from->is_long;
@@ -215,7 +215,7 @@ static bool has_windows(const struct graph *g)
 
 enum ggu_status state_snapshot(struct state *s, struct ggu_error *err)
 {
-	size_t bytes = s->g->fixed_floats*sizeof *s->fixed;
+	size_t bytes = recurrent_bytes(s->g);
 	struct snapshot *snap;
 	if (!bytes && !has_windows(s->g)) return GGU_OK;
 	if (s->n_snaps && s->snap[s->n_snaps - 1].pos == s->pos) return GGU_OK;
@@ -224,11 +224,11 @@ enum ggu_status state_snapshot(struct state *s, struct ggu_error *err)
 	snap += s->n_snaps;
 	*snap = (struct snapshot){ s->pos, malloc(bytes + 1), share_page_tables(s, true) };
 	s->n_snaps++;
-	if (!snap->fixed || !snap->table) {
+	if (!snap->recurrent || !snap->table) {
 		drop_snapshots(s, s->n_snaps - 1);
 		return no_memory(err);
 	}
-	memcpy(snap->fixed, s->fixed, bytes);
+	memcpy(snap->recurrent, s->recurrent, bytes);
 	return GGU_OK;
 }
 
@@ -236,7 +236,7 @@ enum ggu_status state_snapshot(struct state *s, struct ggu_error *err)
  * were no snapshot: what it lacks is computed anew. */
 static void return_to(struct state *s, struct snapshot *snap)
 {
-	memcpy(s->fixed, snap->fixed, s->g->fixed_floats*sizeof *s->fixed);
+	memcpy(s->recurrent, snap->recurrent, recurrent_bytes(s->g));
 	for (size_t i = 0; i < s->g->n_horizons; i++) {
 		struct page_table shared;
 		if (!s->table[i].sees.window) continue;
@@ -259,7 +259,7 @@ enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err)
 	}
 	while (i < s->n_snaps && s->snap[i].pos < n) i++;
 	if (i < s->n_snaps && s->snap[i].pos == n) return_to(s, s->snap + i++);
-	else if (s->g->fixed_floats)
+	else if (s->g->recurrent_floats)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "",
 			"a recurrent model has no snapshot at position %zu", n);
 	drop_snapshots(s, i);

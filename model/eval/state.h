@@ -16,10 +16,8 @@
 #include "page_table.h"
 #include "model.h"
 
-enum { STATE_MAX_POS = 1 << 24 };
-
 /* table: copies of those with a window; the others are zeros, as they lose nothing */
-struct snapshot { size_t pos; float *fixed; struct page_table *table; };
+struct snapshot { size_t pos; float *recurrent; struct page_table *table; };
 struct state {
 	const struct graph *g;
 	struct state *source;           /* of g->source; NULL: there is none */
@@ -28,7 +26,7 @@ struct state {
 	int32_t *ids;                   /* [pos] */
 	struct attn_shape *shape;       /* [n_caches] */
 	struct page_table *table;       /* [g->n_horizons] */
-	float *fixed;                   /* [g->fixed_floats]: what recurrent layers keep */
+	float *recurrent;               /* [g->recurrent_floats]: what recurrent layers keep of the whole past */
 	struct snapshot *snap;
 	size_t n_snaps;
 	bool is_long;                   /* evaluated as a sequence longer than g->long_from */
@@ -45,6 +43,7 @@ void state_begin_anew(struct state *s);
 bool state_lacks(const struct state *s);
 /* Bytes of one page of each table. */
 size_t state_page_bytes(const struct state *s);
+static inline size_t recurrent_bytes(const struct graph *g) { return g->recurrent_floats*sizeof(float); }
 static inline struct attn_shape cache_shape(const struct cache *c, uint32_t k_type, uint32_t v_type)
 {
 	const struct heads *h = &c->heads;

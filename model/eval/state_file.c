@@ -2,7 +2,7 @@
  * state_file.c - a state as bytes, in the layout and byte order of this machine:
  *
  *   struct header | attn_shape of each cache | first page of each table | ids[pos] | pages, table by table |
- *   fixed floats | those of its source, if it has one
+ *   recurrent floats | those of its source, if it has one
  *
  * The model's number (graph_id.c), shapes and sizes say what the state belongs to; they must match those of the state
  * that loads it. So must the number in `magic`, which grows with each change of the layout: states of another version
@@ -15,13 +15,13 @@
 static const char magic[] = "ggustat5";
 struct header {
 	char magic[8];
-	uint64_t model, n_layer, n_embd, n_vocab, n_caches, fixed_floats, page_bytes, pos, is_long;
+	uint64_t model, n_layer, n_embd, n_vocab, n_caches, recurrent_floats, page_bytes, pos, is_long;
 };
 
 static struct header header_of(const struct state *s)
 {
 	struct header h = { .model = graph_id(s->g), .n_layer = s->g->n_layer, .n_embd = s->g->n_embd,
-		.n_vocab = s->g->n_vocab, .n_caches = s->g->n_caches, .fixed_floats = s->g->fixed_floats,
+		.n_vocab = s->g->n_vocab, .n_caches = s->g->n_caches, .recurrent_floats = s->g->recurrent_floats,
 		.page_bytes = state_page_bytes(s), .pos = s->pos, .is_long = s->is_long };
 	memcpy(h.magic, magic, sizeof h.magic);
 	return h;
@@ -54,7 +54,7 @@ size_t state_save_bytes(const struct state *s)
 	size_t n = sizeof(struct header) + (s->g->n_caches*SHAPE_NUMBERS + s->g->n_horizons)*sizeof(uint64_t);
 	for (size_t i = 0; i < s->g->n_horizons; i++)
 		n += (page_count(s->pos) - s->table[i].first)*s->table[i].page_bytes;
-	n += s->pos*sizeof *s->ids + s->g->fixed_floats*sizeof *s->fixed;
+	n += s->pos*sizeof *s->ids + recurrent_bytes(s->g);
 	return n + (s->source ? state_save_bytes(s->source) : 0);
 }
 
@@ -82,7 +82,7 @@ void state_save(const struct state *s, void *to)
 		const struct page_table *t = s->table + i;
 		for (size_t k = t->first; k < page_count(s->pos); k++) p = put(p, t->page[k]->bytes, t->page_bytes);
 	}
-	p = put(p, s->fixed, s->g->fixed_floats*sizeof *s->fixed);
+	p = put(p, s->recurrent, recurrent_bytes(s->g));
 	if (s->source) state_save(s->source, p);
 }
 
@@ -108,7 +108,7 @@ static bool shapes_match(const struct state *s, const char *bytes)
 }
 
 /* The parts of a saved state, as pointers into its bytes; rest: what follows it. */
-struct loaded { struct header h; const char *first, *ids, *pages, *fixed; struct cursor rest; };
+struct loaded { struct header h; const char *first, *ids, *pages, *recurrent; struct cursor rest; };
 static enum ggu_status known_ids(const struct state *s, const struct loaded *l, struct ggu_error *err)
 {
 	for (size_t i = 0; i < l->h.pos; i++) {
@@ -124,7 +124,7 @@ static enum ggu_status known_ids(const struct state *s, const struct loaded *l, 
 static enum ggu_status parse(const struct state *s, struct cursor c, struct loaded *l, struct ggu_error *err)
 {
 	struct header own = header_of(s);
-	size_t n = c.left, fixed = s->g->fixed_floats*sizeof *s->fixed;
+	size_t n = c.left, recurrent = recurrent_bytes(s->g);
 	uint64_t pages, all;            /* which may be more than size_t counts */
 	const void *at = take(&c, sizeof l->h), *shapes = take(&c, s->g->n_caches*SHAPE_NUMBERS*sizeof(uint64_t));
 	l->first = take(&c, s->g->n_horizons*sizeof(uint64_t));
@@ -136,15 +136,15 @@ static enum ggu_status parse(const struct state *s, struct cursor c, struct load
 	if (memcmp(&l->h, &own, sizeof own) || l->h.is_long > 1 || !shapes_match(s, shapes))
 		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
 			"this is not a state of this model with these types of cache");
-	if (l->h.pos > STATE_MAX_POS || !pages_bytes(s, (size_t)l->h.pos, l->first, &pages))
+	if (l->h.pos > MODEL_MAX_POS || !pages_bytes(s, (size_t)l->h.pos, l->first, &pages))
 		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "the state begins after its end");
-	all = l->h.pos*sizeof *s->ids + pages + fixed;
+	all = l->h.pos*sizeof *s->ids + pages + recurrent;
 	if (c.left < all || (!s->source && c.left > all))
 		return ggu_fail(err, GGU_ERR_TRUNCATED, n, "",
 			"the state does not have the length that its header gives");
 	l->ids = take(&c, (size_t)l->h.pos*sizeof *s->ids);
 	l->pages = take(&c, (size_t)pages);
-	l->fixed = take(&c, fixed);
+	l->recurrent = take(&c, recurrent);
 	l->rest = c;
 	return known_ids(s, l, err);
 }
@@ -166,7 +166,7 @@ static enum ggu_status fill(struct state *s, const struct loaded *l, struct ggu_
 	s->pos = l->h.pos;
 	s->is_long = l->h.is_long;
 	if (s->pos) memcpy(s->ids, l->ids, s->pos*sizeof *s->ids);
-	if (s->g->fixed_floats) memcpy(s->fixed, l->fixed, s->g->fixed_floats*sizeof *s->fixed);
+	if (s->g->recurrent_floats) memcpy(s->recurrent, l->recurrent, recurrent_bytes(s->g));
 	return GGU_OK;
 }
 

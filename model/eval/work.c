@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * work.c - the scratch memory of a work. What a batch of a given number of rows needs on its way through the layers is
- * planned in the order in which eval.c goes, and allocated once. Such plans also give the cost of a model. */
+ * planned in the order in which eval.c goes, and allocated once. Such plans also give the cost of a model (cost.c). */
 #include <stdlib.h>
 #include "../../libgguf/pool.h"
 #include "../../libgguf/size.h"
-#include "model_internal.h"
+#include "cpu_internal.h"
 #include "op.h"
 
 /* ---- the plan of a batch ---- */
@@ -53,8 +53,7 @@ static void measure_readers(const struct graph *g, size_t n, struct measure *m)
 	m->plan.used = outside;
 }
 
-/* n rows go in; n_wanted of them through the steps after the last one that mixes rows. */
-static struct measure measure_layers(struct work *w, size_t n, size_t n_wanted)
+struct measure work_measure(struct work *w, size_t n, size_t n_wanted)
 {
 	struct run r = work_begin(w, n);
 	struct measure m = { .plan = r.plan };
@@ -112,18 +111,25 @@ static size_t local_bytes(const struct graph *g)
 {
 	const size_t widest = g->source ? size_most(g->widest, g->source->widest) : g->widest;
 	size_t n = size_most(quant_mul_work_bytes(widest), g->n_embd*sizeof(float));
+	n = size_most(n, cpu_route_bytes(g->most_experts));
 	n = size_most(n, size_most(attend_bytes(g), g->source ? attend_bytes(g->source) : 0));
 	return size_up(n, 64);
+}
+
+struct measure work_plan(struct work *w)
+{
+	struct measure m = work_measure(w, w->n_batch, w->n_batch);
+	w->bytes = m.plan.peak;
+	w->host_bytes = m.plan.host_peak;
+	w->local_bytes = local_bytes(w->g);
+	return m;
 }
 
 static bool allocate(struct work *w)
 {
 	const struct graph *g = w->g;
-	struct plan p = measure_layers(w, w->n_batch, w->n_batch).plan;
-	size_t workers = (size_t)ggu_pool_size(w->pool);
-	w->bytes = p.peak;
-	w->host_bytes = p.host_peak;
-	w->local_bytes = local_bytes(g);
+	const size_t workers = (size_t)ggu_pool_size(w->pool);
+	work_plan(w);
 	w->base = aligned(w->bytes);
 	w->host = aligned(w->host_bytes);
 	w->local = aligned(size_times(workers, w->local_bytes));
@@ -157,12 +163,12 @@ enum ggu_status work_of(struct work **out, struct model *m, const struct graph *
 		w->m = m;
 		w->pool = pool;
 		w->g = g;
-		w->n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH;
+		w->n_batch = n_batch ? n_batch : MODEL_BATCH;
 	}
 	if (!w || !allocate(w)) {
 		work_free(w);
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for batches of %zu tokens",
-			n_batch ? n_batch : WORK_DEFAULT_BATCH);
+			n_batch ? n_batch : MODEL_BATCH);
 	}
 	*out = w;
 	return GGU_OK;
@@ -181,81 +187,11 @@ void work_free(struct work *w)
 	free(w);
 }
 
-/* In double, as the plan of a model that is not evaluated may be more than memory holds. */
-static double bytes_of(const struct work *w, size_t threads)
+double work_total(const struct work *w, size_t n_threads)
 {
 	double bytes = (double)w->n_batch*(sizeof *w->seg + sizeof *w->rows + sizeof *w->ids + sizeof *w->turned);
-	bytes += (double)w->bytes + (double)w->host_bytes + (double)threads*(double)w->local_bytes;
+	bytes += (double)w->bytes + (double)w->host_bytes + (double)n_threads*(double)w->local_bytes;
 	bytes += (double)w->partial_bytes + (double)w->head_bytes;
-	return bytes + (w->source ? bytes_of(w->source, threads) : 0);
+	return bytes + (w->source ? work_total(w->source, n_threads) : 0);
 }
-size_t work_bytes(const struct work *w) { return (size_t)bytes_of(w, (size_t)ggu_pool_size(w->pool)); }
-
-/* ---- the cost of a model ---- */
-
-/* The scratch of a stack, for sequences whose caches are those of s. */
-static struct measure measure_work(struct work *w, const struct state *s, size_t n_ctx, size_t n_threads)
-{
-	struct measure m = measure_layers(w, w->n_batch, w->n_batch);
-	w->bytes = m.plan.peak;
-	w->host_bytes = m.plan.host_peak;
-	w->local_bytes = local_bytes(w->g);
-	for (; s; s = s->source)
-		for (size_t i = 0; i < s->g->n_caches; i++)
-			w->partial_bytes = size_most(w->partial_bytes,
-				w->m->be->attend_bytes(s->shape + i, w->n_batch, n_ctx, n_threads));
-	return m;
-}
-/* The most pages of a table on the way to n_ctx positions. */
-static size_t most_pages(const struct horizon *h, size_t n_ctx, size_t n_batch)
-{
-	size_t n = 0;
-	if (!h->window) return page_count(n_ctx);
-	for (size_t pos = 0; pos < n_ctx; pos += n_batch)
-		n = size_most(n, page_count(size_least(pos + n_batch, n_ctx)) - horizon_first_page(h, pos));
-	return n;
-}
-/* What a state holds at most, and what a row in the middle of the context sees of it. */
-static void measure_state(const struct state *s, size_t n_ctx, size_t n_batch, struct model_cost *c)
-{
-	double fixed = (double)s->g->fixed_floats*sizeof *s->fixed;
-	c->state_bytes += fixed + (double)page_count(n_ctx)*ATTN_BLOCK*sizeof *s->ids;
-	c->seen_bytes += fixed;
-	for (size_t i = 0; i < s->g->n_horizons; i++) {
-		const struct page_table *t = s->table + i;
-		size_t seen = s->g->whole ? n_ctx : horizon_sight(&t->sees, n_ctx/2);
-		double pages = (double)most_pages(&t->sees, n_ctx, n_batch);
-		c->state_bytes += pages*(double)(t->page_bytes + sizeof(struct page));
-		c->slack_bytes += pages_slack(t->page_bytes, pages);
-		c->seen_bytes += (double)seen*(double)t->page_bytes/ATTN_BLOCK;
-	}
-}
-
-enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
-	size_t n_ctx, size_t threads, struct ggu_error *err)
-{
-	const struct graph *g = &m->graph;
-	struct work w = { .m = m, .g = g, .n_batch = n_batch ? n_batch : WORK_DEFAULT_BATCH };
-	struct work source = { .m = m, .g = g->source, .n_batch = size_most(n_ctx, w.n_batch) };
-	struct measure layers, narrow, head = { .macs = 0 };
-	struct state *s;
-	enum ggu_status st = state_new(&s, m, o, err);
-	if (st) return st;
-	layers = measure_work(&w, s, n_ctx, threads);
-	narrow = g->n_readers ? layers : measure_layers(&w, w.n_batch, 1);
-	measure_weight(&head, &g->head, 1);
-	*cost = (struct model_cost){ .macs = layers.macs, .wanted_macs = layers.macs - layers.macs_all,
-		.head_macs = head.macs, .weight_bytes = layers.weight_bytes, .head_bytes = head.weight_bytes };
-	measure_state(s, n_ctx, w.n_batch, cost);
-	if (g->source) {
-		cost->source_macs = measure_work(&source, s->source, n_ctx, threads).macs;
-		measure_state(s->source, n_ctx, n_ctx, cost);
-		w.source = &source;
-	}
-	cost->made_bytes = (double)g->made_bytes + (g->source ? (double)g->source->made_bytes : 0);
-	cost->work_bytes = bytes_of(&w, threads);
-	cost->idle_bytes = (double)(layers.plan.peak - narrow.plan.peak) +
-		(double)(layers.plan.host_peak - narrow.plan.host_peak);
-	state_free(s);
-	return GGU_OK;
-}
+size_t work_bytes(const struct work *w) { return (size_t)work_total(w, (size_t)ggu_pool_size(w->pool)); }

@@ -113,7 +113,19 @@ ok "logits that overflow are no error" gguf-logits -q -m h.gguf -o logits ids
 	output_norm.weight:f32:1 $b.attn_norm.weight:f32:1 $b.ssm_in.weight:f32:1x132097 \
 	$b.ssm_conv1d.weight:f32:1x131584 $b.ssm_conv1d.bias:f32:131584 $b.ssm_dt.bias:f32:1 $b.ssm_a:f32:1x1 \
 	$b.ssm_d:f32:1x1 $b.ssm_norm.weight:f32:512 $b.ssm_out.weight:f32:512x1 >h.gguf
-refused "a state as large as its sizes allow" "state: is too large for the inner width"
+refused "a state as large as its sizes allow" "state: asks for more than 2^24 numbers in a sequence"
+
+# a convolution whose width the metadata do not say: that of its tensor, if it is one
+make_mamba() { "$mk" general.architecture=mamba2 mamba2.block_count=1 mamba2.embedding_length=4 \
+	mamba2.attention.layer_norm_rms_epsilon=1e-5 mamba2.ssm.inner_size=8 mamba2.ssm.state_size=4 \
+	mamba2.ssm.time_step_rank=2 mamba2.ssm.group_count=1 token_embd.weight:f32:4x16 output_norm.weight:f32:4 \
+	$b.attn_norm.weight:f32:4 $b.ssm_in.weight:f32:4x26 $b.ssm_conv1d.weight:f32:$1x16 $b.ssm_conv1d.bias:f32:16 \
+	$b.ssm_dt.bias:f32:2 $b.ssm_a:f32:1x2 $b.ssm_d:f32:1x2 $b.ssm_norm.weight:f32:8 $b.ssm_out.weight:f32:8x4 \
+	>h.gguf; }
+make_mamba 16
+ok "a convolution of 16 tokens" gguf-logits -q -m h.gguf -o logits ids
+make_mamba 17
+refused "one of 17" "conv: does not have 1 to 16 weights for each channel"
 
 make_model general.architecture=nonesuch
 refused "an unknown architecture" "nonesuch: is not a known architecture (known: b"

@@ -29,6 +29,15 @@ static const struct tensor mamba_tensors[] = { EMBEDDING, { "blk.%d.attn_norm.we
 	{ "blk.%d.ssm_a", { 16, 96 }, -1 }, { "blk.%d.ssm_d", { 96 }, 1 },
 	{ "blk.%d.ssm_out.weight", { 96, WIDE }, 0 }, { NULL } };
 
+static const struct key mamba2_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
+	{ "ssm.conv_kernel", 4 }, { "ssm.inner_size", 96 }, { "ssm.state_size", 16 }, { "ssm.time_step_rank", 6 },
+	{ "ssm.group_count", 2 }, { NULL, 0 } };
+static const struct tensor mamba2_tensors[] = { EMBEDDING, { "blk.%d.attn_norm.weight", { WIDE }, 1 },
+	{ "blk.%d.ssm_in.weight", { WIDE, 262 }, 0 },
+	{ "blk.%d.ssm_conv1d.weight", { 4, 160 }, 0 }, { "blk.%d.ssm_conv1d.bias", { 160 }, 0 },
+	{ "blk.%d.ssm_dt.bias", { 6 }, 0 }, { "blk.%d.ssm_a", { 1, 6 }, -1 }, { "blk.%d.ssm_d", { 1, 6 }, 1 },
+	{ "blk.%d.ssm_norm.weight", { 48, 2 }, 1 }, { "blk.%d.ssm_out.weight", { 96, WIDE }, 0 }, { NULL } };
+
 static const struct key long_keys[] = { { "block_count", 2 }, { "context_length", 512 }, { "embedding_length", WIDE },
 	{ "attention.head_count", 4 }, { "rope.scaling.original_context_length", 40 }, { NULL, 0 } };
 static const struct tensor long_tensors[] = { EMBEDDING, { "rope_factors_short.weight", { 8 }, 1 },
@@ -40,4 +49,7 @@ static const struct tensor long_tensors[] = { EMBEDDING, { "rope_factors_short.w
 
 const struct kind transformer = { "llama", transformer_keys, transformer_tensors }, experts = { "llama",
 	expert_keys, expert_tensors },
-	recurrent = { "mamba", mamba_keys, mamba_tensors }, long_rope = { "phi3", long_keys, long_tensors };
+	recurrent = { "mamba", mamba_keys, mamba_tensors, .recurrent = true },
+	long_rope = { "phi3", long_keys, long_tensors };
+static const struct kind heads = { "mamba2", mamba2_keys, mamba2_tensors, .recurrent = true };
+const struct kind *const kinds[] = { &transformer, &experts, &recurrent, &heads, &long_rope, NULL };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * kinds.h - small models that several tests evaluate: a transformer with shared heads and a window, a recurrent one,
- * one with ropes for long contexts, a mixture of experts. */
+ * kinds.h - small models that several tests evaluate: a transformer with shared heads and a window, two recurrent ones,
+ * one with ropes for long contexts, a mixture of experts. What must hold of all models is tested with each of `kinds`:
+ * an architecture with an operator of its own adds one. */
 #ifndef TESTS_LIB_KINDS_H
 #define TESTS_LIB_KINDS_H
 #include "models.h"
@@ -12,5 +13,6 @@
 extern const struct key transformer_keys[7];
 extern const struct tensor transformer_tensors[12];
 extern const struct kind transformer, experts, recurrent, long_rope;
+extern const struct kind *const kinds[];                /* all of them, then NULL */
 
 #endif

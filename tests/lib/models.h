@@ -10,8 +10,15 @@ enum { WIDE = 64, VOCAB = 48, LONG = 200, HEADS = 4 };
  * [buckets][HEADS]) falls with the bucket, as in ALiBi. */
 struct tensor { const char *name; uint64_t ne[3]; float around; };
 struct key { const char *name; double v; };
-/* description: that of an architecture that is not built in */
-struct kind { const char *arch; const struct key *keys; const struct tensor *tensors; const char *description; };
+/* description: that of an architecture that is not built in. recurrent: states have no keys and values, but what they
+ * keep of the whole past */
+struct kind {
+	const char *arch;
+	const struct key *keys;
+	const struct tensor *tensors;
+	const char *description;
+	bool recurrent;
+};
 
 /* matrices have the type if it fits their rows; the model has a pool of its own */
 struct model *make_model(const struct kind *k, uint32_t type, int threads);

@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "../../model/eval/model_internal.h"
+#include "../../model/eval/profile.h"
 #include "../../quant/quant.h"
 #include "../lib/kinds.h"
-
-static const struct kind *const kinds[] = { &transformer, &experts, &recurrent, &long_rope };
-enum { KINDS = sizeof kinds/sizeof *kinds };
 
 static size_t n_multiplied;
 static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n_in, const struct product *p, size_t n)
@@ -50,8 +48,8 @@ static void packings_have_the_room_that_the_backend_asks_for(void **unused)
 {
 	const struct backend other = longer_packings();
 	(void)unused;
-	for (size_t k = 0; k < KINDS; k++) {
-		struct model *m = make_model(kinds[k], GGU_TYPE_Q8_0, 2);
+	for (const struct kind *const *k = kinds; *k; k++) {
+		struct model *m = make_model(*k, GGU_TYPE_Q8_0, 2);
 		const double cost = cost_of_work(m);
 		const size_t bytes = bytes_of_work(m);
 		m->be = &other;
@@ -65,8 +63,8 @@ static void calls_go_to_the_backend_of_the_model(void **unused)
 {
 	const struct backend other = longer_packings();
 	(void)unused;
-	for (size_t k = 0; k < KINDS; k++) {
-		struct model *m = make_model(kinds[k], GGU_TYPE_Q8_0, 2);
+	for (const struct kind *const *k = kinds; *k; k++) {
+		struct model *m = make_model(*k, GGU_TYPE_Q8_0, 2);
 		float *want = alone(m, GGU_TYPE_F32, text, LONG, 64), *rows;
 		n_multiplied = 0;
 		m->be = &other;
@@ -79,11 +77,88 @@ static void calls_go_to_the_backend_of_the_model(void **unused)
 	}
 }
 
+/* ---- calls of an operator ---- */
+
+enum { ROWS = 11 };
+/* Rows of a new buffer: numbers that depend on their place and the seed */
+static size_t drawn(struct run *r, float **at, int seed)
+{
+	size_t buffer = plan_floats(&r->plan, ROWS, WIDE);
+	*at = work_at(r->w, buffer);
+	for (int i = 0; i < ROWS*WIDE; i++) (*at)[i] = (float)((i*i + seed*i)%101 - 50)/64;
+	return buffer;
+}
+
+static void inputs_are_made_without_products(void **unused)
+{
+	struct model *m = make_model(&transformer, GGU_TYPE_F32, 2);
+	struct work *w = new_work(m, 64);
+	struct run r = work_begin(w, ROWS);
+	struct profile p = { 0 };
+	float *x, *y, *z;
+	size_t gate = drawn(&r, &x, 3), up = drawn(&r, &y, 5);
+	struct input in = { .kind = INPUT_GATE, .at = drawn(&r, &z, 7), .stride = WIDE, .n = ROWS, .n_in = WIDE,
+		.gate = { .act = ACT_NONE, .has_up = true, .gate = gate, .up = up, .gate_stride = WIDE,
+			.up_stride = WIDE, .alpha = 1 } };
+	(void)unused;
+	work_profile(w, &p);
+	assert_int_equal(r.be->multiply(&r, &(struct input *){ &in }, 1, NULL, 0), GGU_OK);
+	for (int i = 0; i < ROWS*WIDE; i++) assert_true(z[i] == x[i]*y[i]);
+	assert_int_equal(p.n, 1);
+	assert_string_equal(p.row[0].name, "inputs");
+	work_free(w);
+	drop_model(m);
+}
+
+static enum ggu_status count(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
+	size_t stride, size_t n)
+{
+	(void)weight; (void)n_mat; (void)mat; (void)x; (void)stride;
+	assert_true(n_in == WIDE && n == ROWS);
+	++*(int *)ctx;
+	return GGU_OK;
+}
+
+static void products_that_nobody_reads_are_left_out_alone(void **unused)
+{
+	static float matrix[2][WIDE*WIDE];
+	const struct weight a = { .name = "a", .data = matrix[0], .type = GGU_TYPE_F32, .n_in = WIDE, .n_out = WIDE,
+		.n_mat = 1, .row_bytes = WIDE*sizeof(float) };
+	struct weight b = a;
+	struct model *m = make_model(&transformer, GGU_TYPE_F32, 2);
+	struct work *w = new_work(m, 64);
+	struct run r = work_begin(w, ROWS);
+	struct profile profile = { 0 };
+	float *x, *y, *z;
+	struct input in = { .kind = INPUT_ROWS, .at = drawn(&r, &x, 3), .stride = WIDE, .n = ROWS, .n_in = WIDE };
+	size_t read = drawn(&r, &y, 5), alone_read = drawn(&r, &z, 7);
+	struct product both[] = { { &a, 0, &in, NO_BUFFER, 0 }, { &b, 0, &in, read, WIDE } };
+	struct product single = { &b, 0, &in, alone_read, WIDE };
+	int told = 0;
+	(void)unused;
+	b.name = "b";
+	b.data = matrix[1];
+	for (int i = 0; i < WIDE*WIDE; i++) matrix[1][i] = (float)(i%13 - 6)/8;
+	input_plan(&r.plan, &in, weight_form(&a));
+	assert_int_equal(r.be->multiply(&r, &(struct input *){ &in }, 1, &single, 1), GGU_OK);
+	work_profile(w, &profile);
+	r.tap = count;
+	r.tap_ctx = &told;
+	assert_int_equal(r.be->multiply(&r, &(struct input *){ &in }, 1, both, 2), GGU_OK);
+	assert_memory_equal(y, z, ROWS*WIDE*sizeof *y);
+	assert_int_equal(told, 2);
+	assert_string_equal(profile.row[profile.n - 1].name, "b");
+	work_free(w);
+	drop_model(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packings_have_the_room_that_the_backend_asks_for),
 		cmocka_unit_test(calls_go_to_the_backend_of_the_model),
+		cmocka_unit_test(inputs_are_made_without_products),
+		cmocka_unit_test(products_that_nobody_reads_are_left_out_alone),
 	};
 	if (quant_select(NULL, NULL)) return 1;         /* otherwise it would be portable C */
 	for (int i = 0; i < LONG + 64; i++) text[i] = (i*i + 3*i) % VOCAB;

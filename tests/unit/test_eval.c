@@ -44,11 +44,10 @@ static void side_by_side(const struct kind *k, uint32_t type, uint32_t cache)
 static void neighbours_do_not_matter(void **state)
 {
 	(void)state;
-	side_by_side(&transformer, GGU_TYPE_F32, GGU_TYPE_F32);
+	for (const struct kind *const *k = kinds; *k; k++) side_by_side(*k, GGU_TYPE_F32, GGU_TYPE_F32);
 	side_by_side(&transformer, GGU_TYPE_Q8_0, GGU_TYPE_F16);
 	side_by_side(&transformer, GGU_TYPE_F16, GGU_TYPE_I16);
 	side_by_side(&experts, GGU_TYPE_Q4_0, GGU_TYPE_F32);
-	side_by_side(&recurrent, GGU_TYPE_F32, GGU_TYPE_F32);
 	side_by_side(&long_rope, GGU_TYPE_F16, GGU_TYPE_BF16);
 }
 
@@ -79,10 +78,9 @@ static float *by_steps(struct model *m, size_t n_batch, size_t n_a, size_t n_b)
 }
 static void steps_one_by_one_are_the_whole(void **state)
 {
-	static const struct kind *const kinds[] = { &transformer, &experts, &recurrent, &long_rope };
 	(void)state;
-	for (size_t k = 0; k < 4; k++) {
-		struct model *m = make_model(kinds[k], GGU_TYPE_F32, 2);
+	for (const struct kind *const *k = kinds; *k; k++) {
+		struct model *m = make_model(*k, GGU_TYPE_F32, 2);
 		float *a = alone(m, GGU_TYPE_F32, text, 70, 512), *b = alone(m, GGU_TYPE_F32, text + 9, 31, 512);
 		for (size_t n_batch = 40; n_batch < 200; n_batch += 100) {
 			float *got = by_steps(m, n_batch, 70, 31);
@@ -128,16 +126,15 @@ static void weights_can_be_others(void **state)
 
 static void threads_and_instances_do_not_matter(void **state)
 {
-	static const struct kind *const kinds[] = { &transformer, &experts, &recurrent };
 	(void)state;
-	for (size_t k = 0; k < 3; k++) {
+	for (const struct kind *const *k = kinds; *k; k++) {
 		float *first = NULL;
 		for (int threads = 1; threads <= 4; threads *= 2)
 			for (const char *const *cpu = quant_available(); *cpu; cpu++) {
 				struct model *m;
 				float *rows;
 				assert_int_equal(quant_select(*cpu, NULL), GGU_OK);
-				m = make_model(kinds[k], GGU_TYPE_Q8_0, threads);
+				m = make_model(*k, GGU_TYPE_Q8_0, threads);
 				rows = alone(m, GGU_TYPE_I16, text, 90, threads == 2 ? 7 : 512);
 				if (first) same(rows, first, 90);
 				drop_model(m);
@@ -159,12 +156,11 @@ static void evaluate_alone(void *ctx, size_t task, int worker)
 }
 static void works_of_one_thread_run_at_the_same_time(void **unused)
 {
-	static const struct kind *const kinds[] = { &transformer, &recurrent, &experts };
 	struct ggu_pool *pool = ggu_pool_new(4);
 	struct each *e = malloc(sizeof *e);
 	(void)unused;
-	for (size_t k = 0; k < 3; k++) {
-		struct model *m = make_model(kinds[k], GGU_TYPE_Q8_0, 2);
+	for (const struct kind *const *k = kinds; *k; k++) {
+		struct model *m = make_model(*k, GGU_TYPE_Q8_0, 2);
 		for (int i = 0; i < 4; i++) {
 			assert_int_equal(work_new_for(&e->w[i], m, NULL, i % 2 ? 0 : 64, NULL), GGU_OK);
 			e->s[i] = new_state(m, GGU_TYPE_F32);
