@@ -213,7 +213,7 @@ check-asan-quick: ## the quicker half of check-asan, without kernels, encoders a
 # what uses threads: the pool, its sums and products, the first calls of libggu, factors that are made ahead, works that
 # run side by side
 TSAN_QUICK = $(patsubst %,$(BUILD)/tsan/tests/%,kernels/test_gram \
-  $(patsubst %,unit/test_%,belt covariance factors ggu_quant hold imatrix pool state turns))
+  $(patsubst %,unit/test_%,belt covariance factors ggu_quant hold imatrix plan_read pool state teams turns))
 check-tsan: ## threads under ThreadSanitizer, in build/tsan
 	+SANITIZED=1 TSAN_OPTIONS=exitcode=66 $(MAKE) check BUILD=$(BUILD)/tsan \
 	  CFLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=thread" UNIT="$(TSAN_QUICK)" \

@@ -46,17 +46,15 @@ void covariance_free(struct covariance *c)
 	free(c->name); free(c->sums); free(c->counts);
 	free(c);
 }
-/* `empty`: without memory for sums, which are in a file. */
-enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block,
-	bool empty, struct covariance **out, struct ggu_error *err)
+enum ggu_status covariance_new(struct imatrix *im, const struct imatrix_covariance *of, bool empty,
+	struct covariance **out, struct ggu_error *err)
 {
+	const size_t n = covariance_floats(of->n_in, of->block), n_mat = of->n_mat;
 	struct covariance *c = calloc(1, sizeof *c), **v = ggu_grow(im->cov, im->n_cov, sizeof *v);
-	size_t n;
 	if (v) im->cov = v;
 	if (c) {
-		*c = (struct covariance){ .n_in = n_in, .n_mat = n_mat, .block = block < n_in ? block : n_in };
-		n = covariance_floats(n_in, block);
-		c->name = strdup(name);
+		*c = (struct covariance){ .n_in = of->n_in, .n_mat = n_mat, .block = size_least(of->block, of->n_in) };
+		c->name = strdup(of->name);
 		c->counts = calloc(n_mat, sizeof *c->counts);
 		if (!empty && n <= SIZE_MAX/sizeof *c->sums/n_mat) c->sums = ggu_zeros(n*n_mat, sizeof *c->sums);
 		/* if pages are read before they are written, the kernel does twice the work */
@@ -64,7 +62,7 @@ enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in
 	}
 	if (!c || !v || !c->name || !c->counts || (!empty && !c->sums)) {
 		covariance_free(c);
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, of->name, "out of memory");
 	}
 	im->cov[im->n_cov++] = *out = c;
 	return GGU_OK;
@@ -126,19 +124,21 @@ void imatrix_moderate(const float *x, size_t stride, size_t n_in, size_t n, floa
 static size_t every_of(const struct imatrix *im) { return im->every ? im->every : 1; }
 static float root_of(const struct imatrix *im) { return im->root > 0 ? im->root : 1; }
 static float first_root_of(const struct imatrix *im) { return im->first_root > 0 ? im->first_root : 1; }
-/* Adds n <= TOKENS rows of x to the sums; the first of them may begin a window. */
-static enum ggu_status sum_up(struct imatrix *im, struct covariance *c, size_t mat, const float *x, size_t stride,
-	size_t n, struct ggu_pool *pool)
+/* The inputs of n tokens, rows of the covariance's n_in floats. */
+struct tokens { const float *x; size_t stride, n; };
+/* Adds at most TOKENS of them to the sums; the first may begin a window. */
+static enum ggu_status sum_up(struct imatrix *im, struct covariance *c, size_t mat, struct tokens in,
+	struct ggu_pool *pool)
 {
 	struct waiting *w = c->waiting + mat;
 	float by[TOKENS], *to = c->sums + mat*covariance_floats(c->n_in, c->block);
-	imatrix_moderate(x, stride, c->n_in, n, by);
-	for (size_t t = 0; t < n; t++) by[t] *= w->root*(w->begins && !t ? first_root_of(im) : 1);
+	imatrix_moderate(in.x, in.stride, c->n_in, in.n, by);
+	for (size_t t = 0; t < in.n; t++) by[t] *= w->root*(w->begins && !t ? first_root_of(im) : 1);
 	w->begins = false;
 	for (size_t first = 0; first < c->n_in; first += c->block) {
-		const size_t width = c->n_in - first < c->block ? c->n_in - first : c->block;
-		const struct gram g = { .to = to, .n = width, .n_tokens = n, .x = x + first, .stride = stride,
-			.by = by };
+		const size_t width = size_least(c->block, c->n_in - first);
+		const struct gram g = { .to = to, .n = width, .n_tokens = in.n, .x = in.x + first,
+			.stride = in.stride, .by = by };
 		if (gram_add(&g, &im->room, pool)) return GGU_ERR_NOMEM;
 		to += width*(width + 1)/2;
 	}
@@ -147,27 +147,28 @@ static enum ggu_status sum_up(struct imatrix *im, struct covariance *c, size_t m
 static enum ggu_status sum_waiting(struct imatrix *im, struct covariance *c, size_t mat, struct ggu_pool *pool)
 {
 	struct waiting *w = c->waiting + mat;
-	enum ggu_status s = w->n ? sum_up(im, c, mat, w->x, c->n_in, w->n, pool) : GGU_OK;
+	enum ggu_status s = w->n ? sum_up(im, c, mat, (struct tokens){ w->x, c->n_in, w->n }, pool) : GGU_OK;
 	free(w->x);
 	*w = (struct waiting){ .seen = w->seen, .root = w->root };
 	return s;
 }
-/* Adds n tokens to those that wait; there are never more than TOKENS. */
-static enum ggu_status wait(struct waiting *w, size_t n_in, const float *x, size_t stride, size_t n)
+/* Adds tokens to those that wait; there are never more than TOKENS. */
+static enum ggu_status wait(struct waiting *w, size_t n_in, struct tokens in)
 {
-	const size_t cap = w->n + n <= TOKENS/2 ? 2*(w->n + n) : TOKENS;
-	if (w->n + n > w->cap) {
+	const size_t n = w->n + in.n, cap = n <= TOKENS/2 ? 2*n : TOKENS;
+	if (n > w->cap) {
 		float *to = realloc(w->x, size_times(cap, n_in*sizeof *to));
 		if (!to) return GGU_ERR_NOMEM;
 		w->x = to;
 		w->cap = cap;
 	}
-	for (size_t t = 0; t < n; t++) memcpy(w->x + (w->n + t)*n_in, x + t*stride, n_in*sizeof *x);
-	w->n += n;
+	for (size_t t = 0; t < in.n; t++)
+		memcpy(w->x + (w->n + t)*n_in, in.x + t*in.stride, n_in*sizeof *in.x);
+	w->n = n;
 	return GGU_OK;
 }
-static enum ggu_status add_tokens(struct imatrix *im, struct covariance *c, size_t mat, const float *x, size_t stride,
-	size_t n_tokens, struct ggu_pool *pool)
+static enum ggu_status add_tokens(struct imatrix *im, struct covariance *c, size_t mat, struct tokens in,
+	struct ggu_pool *pool)
 {
 	const size_t every = every_of(im);
 	const double first = (double)first_root_of(im);
@@ -180,21 +181,22 @@ static enum ggu_status add_tokens(struct imatrix *im, struct covariance *c, size
 	w = c->waiting + mat;
 	if (!w->seen) w->root = root_of(im);
 	root = (double)w->root;
-	if (!w->seen && n_tokens) {
+	if (!w->seen && in.n) {
 		w->begins = true;
 		c->counts[mat] += root*root*(first*first - 1);
 	}
 	skip = (every - w->seen % every) % every;
-	w->seen += n_tokens;
-	n_tokens = n_tokens > skip ? (n_tokens - skip + every - 1)/every : 0;
-	c->counts[mat] += root*root*(double)n_tokens;
-	x += skip*stride;
-	stride *= every;
-	for (size_t n; n_tokens && !s; n_tokens -= n, x += n*stride) {
-		n = n_tokens < TOKENS - w->n ? n_tokens : TOKENS - w->n;
-		if (n == TOKENS) s = sum_up(im, c, mat, x, stride, n, pool);
-		else s = wait(w, c->n_in, x, stride, n);
+	w->seen += in.n;
+	in.x += skip*in.stride;
+	in.stride *= every;
+	in.n = in.n > skip ? size_parts(in.n - skip, every) : 0;
+	c->counts[mat] += root*root*(double)in.n;
+	while (in.n && !s) {
+		const struct tokens some = { in.x, in.stride, size_least(in.n, TOKENS - w->n) };
+		s = some.n == TOKENS ? sum_up(im, c, mat, some, pool) : wait(w, c->n_in, some);
 		if (!s && w->n == TOKENS) s = sum_waiting(im, c, mat, pool);
+		in.x += some.n*in.stride;
+		in.n -= some.n;
 	}
 	return s;
 }
@@ -225,29 +227,29 @@ static bool same_input(struct imatrix *im, const struct covariance_call *now)
 	return b->of && b->hash == now->hash && b->n_in == now->n_in && b->n_tokens == now->n_tokens &&
 		b->n_mat == now->n_mat && b->mat == now->mat;
 }
-enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
-	size_t block, const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err)
+enum ggu_status imatrix_add_covariance(struct imatrix *im, const struct quant_input *in, size_t block,
+	struct ggu_pool *pool, struct ggu_error *err)
 {
-	struct covariance_call now = { .n_in = n_in, .n_tokens = n_tokens, .n_mat = n_mat, .mat = mat };
+	const struct imatrix_covariance new = { in->weight, in->n_in, in->n_mat, block };
+	struct covariance_call now = { .n_in = in->n_in, .n_tokens = in->n, .n_mat = in->n_mat, .mat = in->mat };
 	struct entry *e;
 	bool same;
-	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "there is no matrix %zu of %zu", mat,
-		n_mat);
-	TRY(imatrix_entry(im, name, n_in, n_mat, &e, err));
-	for (size_t t = 0; t < n_tokens; t += size_parts(n_tokens, HASHED))
-		now.hash = XXH3_64bits_withSeed(x + t*stride, n_in*sizeof *x, now.hash);
+	TRY(imatrix_check_input(in, err));
+	TRY(imatrix_entry(im, in->weight, in->n_in, in->n_mat, &e, err));
+	for (size_t t = 0; t < in->n; t += size_parts(in->n, HASHED))
+		now.hash = XXH3_64bits_withSeed(in->x + t*in->stride, in->n_in*sizeof *in->x, now.hash);
 	same = same_input(im, &now);
 	if (!e->cov && same) e->cov = im->before.of;
-	if (!e->cov) TRY(covariance_new(im, name, n_in, n_mat, block, false, &e->cov, err));
+	if (!e->cov) TRY(covariance_new(im, &new, false, &e->cov, err));
 	if (same && e->cov == im->before.of) return GGU_OK;
-	if (strcmp(e->cov->name, name) != 0)
-		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, name,
+	if (strcmp(e->cov->name, in->weight) != 0)
+		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, in->weight,
 			"does not have the same input as %.60s, as it did before", e->cov->name);
 	TRY(own_sums(im, e->cov, err));
 	now.of = e->cov;
 	im->before = now;
-	if (add_tokens(im, e->cov, mat, x, stride, n_tokens, pool))
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
+	if (add_tokens(im, e->cov, in->mat, (struct tokens){ in->x, in->stride, in->n }, pool))
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, in->weight, "out of memory");
 	return GGU_OK;
 }
 
@@ -281,10 +283,11 @@ static enum ggu_status merge_one(struct imatrix *im, const struct imatrix *src, 
 	struct ggu_error *err)
 {
 	const size_t n = covariance_floats(from->n_in, from->block);
+	const struct imatrix_covariance new = { from->name, from->n_in, from->n_mat, from->block };
 	struct covariance *to = covariance_find(im, from->name);
 	float *part = calloc(n, sizeof *part);
 	enum ggu_status s = part ? GGU_OK : ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, from->name, "out of memory");
-	if (!s && !to) s = covariance_new(im, from->name, from->n_in, from->n_mat, from->block, false, &to, err);
+	if (!s && !to) s = covariance_new(im, &new, false, &to, err);
 	if (!s && (to->n_in != from->n_in || to->n_mat != from->n_mat || to->block != from->block))
 		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, from->name,
 			"has covariances in blocks of %zu columns, but of %zu before", from->block, to->block);

@@ -168,18 +168,15 @@ struct ggu_importance imatrix_importances(const struct imatrix *im)
 /* ---- adding ---- */
 
 enum { COLUMNS = 64 };          /* of one task */
-struct add {
-	double *sums, *rest;
-	const float *x;
-	size_t n_in, stride, n_tokens;
-};
+struct add { const struct quant_input *in; double *sums, *rest; };
 
 static void add_columns(void *ctx, size_t task, int worker)
 {
 	struct add *a = ctx;
-	size_t from = task*COLUMNS, n = from + COLUMNS < a->n_in ? COLUMNS : a->n_in - from;
+	const struct quant_input *in = a->in;
+	size_t from = task*COLUMNS, n = size_least(COLUMNS, in->n_in - from);
 	(void)worker;
-	vec_squares(a->sums + from, a->rest + from, a->x + from, a->stride, a->n_tokens, n);
+	vec_squares(a->sums + from, a->rest + from, in->x + from, in->stride, in->n, n);
 }
 
 /* Entries stay where they are while others are created. */
@@ -192,34 +189,40 @@ static struct entry *find_locked(struct imatrix *im, const char *name)
 	return e;
 }
 
-enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
-	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err)
+enum ggu_status imatrix_check_input(const struct quant_input *in, struct ggu_error *err)
 {
-	struct entry *e = find_locked(im, name);
-	const size_t row = n_in*sizeof *e->sums;
-	struct add a = { .x = x, .n_in = n_in, .stride = stride, .n_tokens = n_tokens };
+	if (in->mat < in->n_mat) return GGU_OK;
+	return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, in->weight, "there is no matrix %zu of %zu", in->mat,
+		in->n_mat);
+}
+
+enum ggu_status imatrix_add(struct imatrix *im, const struct quant_input *in, struct ggu_pool *pool,
+	struct ggu_error *err)
+{
+	struct entry *e = find_locked(im, in->weight);
+	const size_t at = in->mat*in->n_in, row = in->n_in*sizeof *e->sums;
+	struct add a = { .in = in };
 	enum ggu_status s = GGU_OK;
-	if (mat >= n_mat) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, name, "there is no matrix %zu of %zu", mat,
-		n_mat);
-	if (e) TRY(same_shape(e, n_in, n_mat, err));
-	if (!(a.sums = calloc(2*n_in, sizeof *a.sums)))
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, name, "out of memory");
-	a.rest = a.sums + n_in;
-	if (e) memcpy(a.sums, e->sums + mat*n_in, row);
-	if (e) memcpy(a.rest, e->rest + mat*n_in, row);
-	ggu_pool_run(pool, size_parts(n_in, COLUMNS), add_columns, &a);
-	for (size_t j = 0; j < n_in && !s; j++)         /* squares of what is finite cannot overflow */
+	TRY(imatrix_check_input(in, err));
+	if (e) TRY(same_shape(e, in->n_in, in->n_mat, err));
+	if (!(a.sums = calloc(2*in->n_in, sizeof *a.sums)))
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, in->weight, "out of memory");
+	a.rest = a.sums + in->n_in;
+	if (e) memcpy(a.sums, e->sums + at, row);
+	if (e) memcpy(a.rest, e->rest + at, row);
+	ggu_pool_run(pool, size_parts(in->n_in, COLUMNS), add_columns, &a);
+	for (size_t j = 0; j < in->n_in && !s; j++)     /* squares of what is finite cannot overflow */
 		if (!isfinite(a.sums[j]))
-			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "an activation is not finite");
+			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, in->weight, "an activation is not finite");
 	if (!s && !e) {
 		pthread_mutex_lock(&im->lock);
-		s = imatrix_entry(im, name, n_in, n_mat, &e, err);
+		s = imatrix_entry(im, in->weight, in->n_in, in->n_mat, &e, err);
 		pthread_mutex_unlock(&im->lock);
 	}
 	if (!s) {
-		memcpy(e->sums + mat*n_in, a.sums, row);
-		memcpy(e->rest + mat*n_in, a.rest, row);
-		e->counts[mat] += (double)n_tokens;
+		memcpy(e->sums + at, a.sums, row);
+		memcpy(e->rest + at, a.rest, row);
+		e->counts[in->mat] += (double)in->n;
 	}
 	free(a.sums);
 	return s;

@@ -10,6 +10,7 @@
 #ifndef IMATRIX_H
 #define IMATRIX_H
 #include "../libgguf/pool.h"
+#include "../quant/input.h"
 
 struct imatrix;
 struct imatrix_entry {
@@ -29,11 +30,11 @@ bool imatrix_importance(const struct imatrix_entry *e, size_t mat, float *import
 /* The matrix in the form that encoders of whole models take. */
 struct ggu_importance imatrix_importances(const struct imatrix *im);
 
-/* Adds n_tokens rows x[n_tokens][n_in] (stride floats apart) for matrix `mat` of `name`, in order. The first call
- * creates the entry. pool may be NULL; it divides columns. GGU_ERR_FORMAT with the name: a value is not finite, and
- * nothing of the call is kept. Several threads may add to different entries at the same time. */
-enum ggu_status imatrix_add(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
-	const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
+/* Adds the tokens in order. The first call for a weight creates its entry. pool may be NULL; it divides columns.
+ * GGU_ERR_FORMAT with the weight's name: a value is not finite, and nothing of the call is kept. Several threads may
+ * add to different entries at the same time. */
+enum ggu_status imatrix_add(struct imatrix *im, const struct quant_input *in, struct ggu_pool *pool,
+	struct ggu_error *err);
 
 /* ---- covariances ---- */
 
@@ -46,8 +47,8 @@ struct imatrix_covariance {
 };
 /* As imatrix_add, which is called before it for the same input; a call for the same input as the one before it makes
  * the two weights share one covariance. Sums are made for 256 tokens at a time; fewer are copied and wait. */
-enum ggu_status imatrix_add_covariance(struct imatrix *im, const char *name, size_t n_mat, size_t mat, size_t n_in,
-	size_t block, const float *x, size_t stride, size_t n_tokens, struct ggu_pool *pool, struct ggu_error *err);
+enum ggu_status imatrix_add_covariance(struct imatrix *im, const struct quant_input *in, size_t block,
+	struct ggu_pool *pool, struct ggu_error *err);
 /* Covariances use one of `every` tokens of a window, beginning with the first. It counts root*root times, the first one
  * first_root*first_root times as much. The default is (1, 1, 1). To be called between windows, or, if only root
  * changes, between weights: the window of a weight has the root of its first token. */

@@ -115,7 +115,7 @@ static enum ggu_status read_covariance(struct imatrix *im, struct ggu_file *f, c
 	else if (!block || n_mat != e->pub.n_mat || t->ne[0] != covariance_floats(e->pub.n_in, block))
 		s = ggu_fail(err, GGU_ERR_FORMAT, t->entry, t->name,
 			"does not have the shape that its sums and %s imply", block_key);
-	if (!s) s = covariance_new(im, name, e->pub.n_in, n_mat, block, true, &c, err);
+	if (!s) s = covariance_new(im, &(struct imatrix_covariance){ name, e->pub.n_in, n_mat, block }, true, &c, err);
 	if (!s) {
 		c->tensor = t;
 		e->cov = c;

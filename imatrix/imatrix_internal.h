@@ -60,6 +60,8 @@ enum ggu_status imatrix_append(struct imatrix *im, const char *name, size_t n_in
 	struct ggu_error *err);
 const struct entry *imatrix_settle(struct imatrix *im);
 struct entry *imatrix_entry_find(const struct imatrix *im, const char *name);           /* NULL: none */
+/* Does the weight have such a matrix? */
+enum ggu_status imatrix_check_input(const struct quant_input *in, struct ggu_error *err);
 /* *sum + *rest += x with twice the digits of a double, so that the sums of parts add up to the sum of the whole
  * whatever the parts are. Source: Knuth, TAOCP 2, 4.2.2, theorem B; Dekker 1971. */
 static inline void imatrix_sum(double *sum, double *rest, double x)
@@ -71,9 +73,9 @@ static inline void imatrix_sum(double *sum, double *rest, double x)
 
 /* The floats of a matrix; SIZE_MAX: too many to be counted. */
 size_t covariance_floats(size_t n_in, size_t block);
-/* empty: no memory for sums, which are in a file. */
-enum ggu_status covariance_new(struct imatrix *im, const char *name, size_t n_in, size_t n_mat, size_t block,
-	bool empty, struct covariance **out, struct ggu_error *err);
+/* of: its name, n_in, n_mat and block. empty: no memory for sums, which are in a file. */
+enum ggu_status covariance_new(struct imatrix *im, const struct imatrix_covariance *of, bool empty,
+	struct covariance **out, struct ggu_error *err);
 void covariance_free(struct covariance *c);
 struct covariance *covariance_find(const struct imatrix *im, const char *name);
 /* Adds the covariances of src, whose entries im already has. */

@@ -45,24 +45,24 @@ static bool changes(const struct calibration *c, size_t i)
 {
 	return i < c->re->n && c->re->t[i]->type != c->re->choice[i].type;
 }
-static enum ggu_status note(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
-	size_t stride, size_t n)
+static enum ggu_status note(void *ctx, const struct quant_input *in)
 {
 	struct groups *all = ctx;
 	struct group *g = all->n ? all->g + all->n - 1 : NULL;
 	uint64_t hash = 0;
-	size_t i = tensor_of(all->c, weight);
+	size_t i = tensor_of(all->c, in->weight), row = in->n_in*sizeof *in->x;
 	for (size_t k = 0; k < all->n; k++)
 		for (size_t j = 0; j < all->g[k].n; j++) if (all->g[k].tensor[j] == i) return GGU_OK;
 	if (!changes(all->c, i) || all->c->kept[i].done) return GGU_OK;
-	for (size_t t = 0; t < n; t++) hash = XXH3_64bits_withSeed(x + t*stride, n_in*sizeof *x, hash);
-	if (!g || g->hash != hash || g->n_in != n_in || g->n_mat != n_mat || g->mat != mat || g->n == MEMBERS) {
+	for (size_t t = 0; t < in->n; t++) hash = XXH3_64bits_withSeed(in->x + t*in->stride, row, hash);
+	if (!g || g->hash != hash || g->n_in != in->n_in || g->n_mat != in->n_mat || g->mat != in->mat
+		|| g->n == MEMBERS) {
 		if (all->n == GROUPS)
-			msg_die("%s: a step with more than %d inputs cannot be calibrated", weight, GROUPS);
+			msg_die("%s: a step with more than %d inputs cannot be calibrated", in->weight, GROUPS);
 		g = all->g + all->n++;
-		*g = (struct group){ .n_in = n_in, .n_mat = n_mat, .mat = mat, .hash = hash };
-		g->x = calibrate_floats(2, n_in);
-		for (size_t t = 0; t < n && t < 2; t++) memcpy(g->x + t*n_in, x + t*stride, n_in*sizeof *x);
+		*g = (struct group){ .n_in = in->n_in, .n_mat = in->n_mat, .mat = in->mat, .hash = hash };
+		g->x = calibrate_floats(2, in->n_in);
+		for (size_t t = 0; t < in->n && t < 2; t++) memcpy(g->x + t*in->n_in, in->x + t*in->stride, row);
 	}
 	g->name[g->n] = all->c->re->t[i]->name;
 	g->tensor[g->n++] = i;
@@ -133,14 +133,12 @@ static void add_inputs(const struct calibration *c, struct inputs *in, const cha
 /* Adds up a group's inputs in a batch of windows. */
 struct sums { struct calibration *c; const struct group *g; struct inputs in; struct imatrix *im; float *x[2], *out; };
 
-static enum ggu_status experts(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
-	size_t stride, size_t n)
+static enum ggu_status experts(void *ctx, const struct quant_input *in)
 {
 	struct sums *s = ctx;
 	struct ggu_error err;
-	if (strcmp(weight, s->g->name[0])) return GGU_OK;
-	if (imatrix_add_covariance(s->im, weight, n_mat, mat, n_in, BLOCK, x, stride, n, s->c->pool, &err))
-		msg_die_error(weight, &err);
+	if (strcmp(in->weight, s->g->name[0])) return GGU_OK;
+	if (imatrix_add_covariance(s->im, in, BLOCK, s->c->pool, &err)) msg_die_error(in->weight, &err);
 	return GGU_OK;
 }
 static void add_experts(struct sums *s, struct windows w, size_t step)
@@ -158,15 +156,15 @@ struct caught {
 	size_t most, n;                 /* tokens: room for, and so far */
 	float *x;
 };
-static enum ggu_status catch(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
-	size_t stride, size_t n)
+static enum ggu_status catch(void *ctx, const struct quant_input *in)
 {
 	struct caught *c = ctx;
-	(void)n_mat; (void)mat;
-	if (strcmp(weight, c->name)) return GGU_OK;
-	if (n > c->most - c->n) msg_die("%s: a weight that is used twice in a step cannot be calibrated", weight);
-	for (size_t t = 0; t < n; t++) memcpy(c->x + (c->n + t)*n_in, x + t*stride, n_in*sizeof *x);
-	c->n += n;
+	if (strcmp(in->weight, c->name)) return GGU_OK;
+	if (in->n > c->most - c->n)
+		msg_die("%s: a weight that is used twice in a step cannot be calibrated", in->weight);
+	for (size_t t = 0; t < in->n; t++)
+		memcpy(c->x + (c->n + t)*in->n_in, in->x + t*in->stride, in->n_in*sizeof *in->x);
+	c->n += in->n;
 	c->stopped = c->stop;
 	return c->stop ? GGU_ERR_STATE : GGU_OK;
 }

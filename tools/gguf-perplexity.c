@@ -4,11 +4,8 @@
  * The text is tokenized as far as necessary, with what the model puts in front, and cut into windows of --ctx tokens;
  * the last, partial one is dropped. In each window token 0 is replaced by BOS if the model adds one, and the logits at
  * positions ctx/2 .. ctx-2 are scored against the tokens after them: 255 of 512, llama-perplexity's number. Every score
- * is kept, and they are summed in order in double, so results do not depend on threads.
- *
- * Threads have windows of their own as far as possible, so that none waits for another. */
+ * is kept, and they are summed in order in double, so results do not depend on threads. */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
@@ -22,6 +19,7 @@
 #include "progress.h"
 #include "sandbox.h"
 #include "score_tile.h"
+#include "teams.h"
 
 static struct {
 	const char *model, *base, *arch_file, *save, *output;
@@ -30,11 +28,11 @@ static struct {
 	struct load_cache cache;
 	bool no_bos, no_special, json, partial, merge;
 	struct opt_list fail_above;
-} o = { .ctx = 512 };
+} o = { .ctx = 512, .batch = MODEL_BATCH };
 static const struct opt opts[] = {
 	OPT_FILE('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
 	OPT_FILE(0, "base", &o.base, "MODEL|LOGITS", "compare with this model, or with logits saved from one"),
-	OPT_INT('c', "ctx", &o.ctx, "N", 4, 1 << 24, "tokens of a window (default: 512)"),
+	OPT_INT('c', "ctx", &o.ctx, "N", 4, MODEL_MAX_POS, "tokens of a window (default: 512)"),
 	OPT_INT(0, "chunks", &o.chunks, "N", 1, 1 << 30, "measure only N windows"),
 	OPT_INT(0, "from", &o.from, "N", 0, 1 << 30, "begin with window N, counted from 0"),
 	OPT_FLAG(0, "no-bos", &o.no_bos, "add no token at the beginning of the text and of windows"),
@@ -63,8 +61,7 @@ struct side {
 	struct part *part;              /* [n_side] */
 	float *rows, *logits;           /* [n_side*per][n_embd], after the last layer; [TILE_ROWS][n_logits] */
 };
-/* Both models, and room for the windows that they evaluate side by side: with all threads, or, if there are enough
- * windows, with a single one, which then waits for no other. */
+/* Both models, and room for the windows that a team (teams.h) evaluates side by side. */
 struct team {
 	struct ggu_pool *pool;          /* NULL: a single thread */
 	struct side a, b;
@@ -73,25 +70,19 @@ struct team {
 	unsigned char *row_from, *row_to;
 	int32_t *ids, *next;            /* [n_side][ctx], [n_side*per] */
 	struct model_score *score;      /* [n_side*per] */
-	/* why it stopped: which windows, which model */
-	bool failed;
-	size_t at;
-	const char *path;
-	struct ggu_error err;
+	size_t at;                      /* the first of its windows */
+	struct teams_error why;         /* it failed */
 };
-enum { TILE_ROWS = 64, BATCH = 512 };
+enum { TILE_ROWS = 64 };
 
 /* Windows that a team computes at once. */
 static size_t n_side(size_t windows)
 {
-	size_t n = (o.batch ? (size_t)o.batch : BATCH)/((size_t)o.ctx - 1);
-	return n < 1 ? 1 : n < windows ? n : windows;
+	size_t n = (size_t)o.batch/((size_t)o.ctx - 1);
+	return n < 1 ? 1 : size_least(n, windows);
 }
-static size_t n_batch(size_t n)
-{
-	size_t most = o.batch ? (size_t)o.batch : BATCH, tokens = n*((size_t)o.ctx - 1);
-	return tokens < most ? tokens : most;
-}
+/* Tokens of n windows that a work computes at once. */
+static size_t n_batch(size_t n) { return size_least(n*((size_t)o.ctx - 1), (size_t)o.batch); }
 
 static struct side side_new(struct model *m, const char *path, const struct team *t, size_t n, size_t per,
 	const struct state_options *cache)
@@ -140,14 +131,13 @@ static enum ggu_status side_eval(struct side *d, const int32_t *ids, size_t n, s
 
 static bool stop(struct team *t, const char *path)
 {
-	t->failed = true;
-	t->path = path;
+	t->why.path = path;
 	return false;
 }
 static bool logits(struct team *t, struct side *d, size_t row, size_t n)
 {
 	const float *rows = d->rows + row*model_n_embd(d->m);
-	return !model_logits(d->w, rows, n, d->logits, NULL, NULL, &t->err) || stop(t, d->path);
+	return !model_logits(d->w, rows, n, d->logits, NULL, NULL, &t->why.err) || stop(t, d->path);
 }
 
 /* The text's tokens in windows, and where the scores of all of them go. */
@@ -163,7 +153,8 @@ struct job {
 	size_t windows, first, per;     /* positions first .. first + per - 1 of each window are scored */
 	struct score *score;            /* [windows*per] */
 	struct state_options cache;
-	struct team *team;              /* of one thread each, for each thread of the pool, or none */
+	struct team *team;              /* [n_apart] of one thread each, and one of all threads */
+	size_t n_apart;
 	_Atomic uint64_t done;          /* windows */
 	char of[TAG_BYTES];             /* what all parts of a measurement have in common */
 };
@@ -283,7 +274,7 @@ static void close_save(struct job *j)
 /* Scores rows 0..n - 1 of the sides. */
 static bool score(struct team *t, size_t n, struct score *to)
 {
-	if (model_scores(t->a.w, t->a.rows, n, t->next, t->score, &t->err)) return stop(t, o.model);
+	if (model_scores(t->a.w, t->a.rows, n, t->next, t->score, &t->why.err)) return stop(t, o.model);
 	for (size_t i = 0; i < n; i++) to[i] = (struct score){ .nll = t->score[i].log_sum - t->score[i].logit };
 	return true;
 }
@@ -298,35 +289,27 @@ static bool score_tiles(struct team *t, struct job *j, size_t n, struct score *t
 			.from = j->from_file ? &j->base : NULL, .to = o.save ? &j->save : NULL,
 			.row_from = t->row_from, .row_to = t->row_to };
 		if (!logits(t, &t->a, at, k) || (j->b && !logits(t, &t->b, at, k))) return false;
-		if (w.from && logits_file_read(&j->base, row, k, w.row_from, &t->err)) return stop(t, o.base);
+		if (w.from && logits_file_read(&j->base, row, k, w.row_from, &t->why.err)) return stop(t, o.base);
 		ggu_pool_run(t->pool, k, score_tile_row, &w);
-		if (w.to && logits_file_write(&j->save, row, k, w.row_to, &t->err)) return stop(t, o.save);
+		if (w.to && logits_file_write(&j->save, row, k, w.row_to, &t->why.err)) return stop(t, o.save);
 	}
 	return true;
 }
 
 /* Scores windows w..w + n - 1, at most n_side of them. */
-static void measure(struct team *t, struct job *j, size_t w, size_t n)
+static bool measure(struct team *t, struct job *j, size_t w, size_t n)
 {
 	const size_t ctx = (size_t)o.ctx;
 	struct score *to = j->score + w*j->per;
-	if (t->failed) return;
 	t->at = w;
 	memcpy(t->ids, j->ids + w*ctx, n*ctx*sizeof *t->ids);
 	for (size_t i = 0; i < n; i++) {
 		if (!o.no_bos && vocab_add_bos(j->v) && vocab_bos(j->v) >= 0) t->ids[i*ctx] = vocab_bos(j->v);
 		memcpy(t->next + i*j->per, j->ids + (w + i)*ctx + j->first + 1, j->per*sizeof *t->next);
 	}
-	if (side_eval(&t->a, t->ids, n, &t->err)) stop(t, o.model);
-	else if (j->b && side_eval(&t->b, t->ids, n, &t->err)) stop(t, o.base);
-	else if (o.base || o.save ? score_tiles(t, j, n*j->per, to) : score(t, n*j->per, to))
-		progress_set(atomic_fetch_add(&j->done, n) + n);
-}
-static void measure_alone(void *ctx, size_t task, int worker)
-{
-	struct job *j = ctx;
-	const size_t side = n_side(j->windows);
-	measure(j->team + worker, j, task*side, side);
+	if (side_eval(&t->a, t->ids, n, &t->why.err)) return stop(t, o.model);
+	if (j->b && side_eval(&t->b, t->ids, n, &t->why.err)) return stop(t, o.base);
+	return o.base || o.save ? score_tiles(t, j, n*j->per, to) : score(t, n*j->per, to);
 }
 
 static struct team team_new(const struct job *j, struct ggu_pool *pool)
@@ -353,7 +336,7 @@ static void team_free(struct team *t, size_t n)
 }
 
 /* How many teams of one thread there are: none if a pipe wants windows in order. */
-static size_t n_teams(const struct job *j, size_t groups)
+static size_t n_apart(const struct job *j, size_t groups)
 {
 	const size_t n = n_side(j->windows), base = model_n_logits(j->a)*sizeof(float);
 	double bytes;
@@ -362,37 +345,41 @@ static size_t n_teams(const struct job *j, size_t groups)
 	if (j->b) bytes += side_bytes(j->b, o.base, n, j->per, NULL);
 	if (j->from_file) bytes += TILE_ROWS*(double)(base + logits_file_row_bytes(&j->base));
 	if (o.save) bytes += TILE_ROWS*(double)logits_file_row_bytes(&j->save);
-	return load_threads_apart(j->pool, groups, bytes);
-}
-static void die_if_failed(const struct team *t, size_t n)
-{
-	const struct team *first = NULL;
-	for (size_t i = 0; i < n; i++)
-		if (t[i].failed && (!first || t[i].at < first->at)) first = t + i;
-	if (first) msg_die_error(first->path, &first->err);
+	return teams_apart(j->pool, groups, bytes);
 }
 
-/* As many windows as can be shared out evenly go to teams of one thread, the rest to all threads together. */
+static void free_apart(struct job *j)
+{
+	for (size_t i = 0; i < j->n_apart; i++) team_free(j->team + i, n_side(j->windows));
+	memset(j->team, 0, j->n_apart*sizeof *j->team);
+}
+/* The team of all threads takes the place of the others, so that memory for both is never needed. */
+static const struct teams_error *measure_group(void *ctx, size_t team, uint64_t first, size_t n)
+{
+	struct job *j = ctx;
+	struct team *t = j->team + team;
+	if (!t->ids) {
+		free_apart(j);
+		*t = team_new(j, j->pool);
+	}
+	return measure(t, j, (size_t)first, n) ? NULL : &t->why;
+}
+
 static void measure_all(struct job *j)
 {
-	const size_t side = n_side(j->windows);
-	size_t n = n_teams(j, j->windows/side), alone = n ? j->windows/side/n*n : 0;
-	struct team all;
+	const size_t side = n_side(j->windows), n = n_apart(j, j->windows/side);
+	const struct teams teams = { j->pool, n, side, measure_group, j, &j->done };
+	const struct teams_error *why;
 	j->score = msg_need(calloc(j->windows*j->per, sizeof *j->score));
 	j->team = msg_need(calloc(n + 1, sizeof *j->team));
+	j->n_apart = n;
 	for (size_t i = 0; i < n; i++) j->team[i] = team_new(j, NULL);
 	progress_begin("windows", j->windows, "windows");
-	if (n) ggu_pool_run(j->pool, alone, measure_alone, j);
-	die_if_failed(j->team, n);
-	for (size_t i = 0; i < n; i++) team_free(j->team + i, side);
-	if (alone*side < j->windows) {
-		all = team_new(j, j->pool);
-		for (size_t w = alone*side; w < j->windows; w += side)
-			measure(&all, j, w, j->windows - w < side ? j->windows - w : side);
-		die_if_failed(&all, 1);
-		team_free(&all, side);
-	}
+	why = teams_run(&teams, 0, j->windows);
+	if (why) msg_die_error(why->path, &why->err);
 	progress_end();
+	free_apart(j);
+	team_free(j->team + n, side);
 }
 
 static int report(struct out *out, const struct scores *s)

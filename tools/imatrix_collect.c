@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * imatrix_collect.c - see imatrix_collect.h. A team is what evaluates some windows side by side: all threads, or one of
- * several that have windows of their own and sum in turns (turns.h). */
+ * imatrix_collect.c - see imatrix_collect.h. Teams (teams.h) that have windows of their own sum in turns (turns.h). */
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/size.h"
@@ -8,7 +7,7 @@
 #include "imatrix_collect.h"
 #include "load.h"
 #include "msg.h"
-#include "progress.h"
+#include "teams.h"
 #include "turns.h"
 
 struct team {
@@ -24,8 +23,8 @@ struct team {
 	struct turns *turns;
 	size_t turn;
 	bool stopped;           /* after the first block */
-	bool failed;
-	struct ggu_error err, refused;  /* refused: why tap does not take activations */
+	struct teams_error why; /* it failed */
+	struct ggu_error refused;       /* why tap does not take activations, if a code is set */
 };
 
 /* ---- sums ---- */
@@ -40,29 +39,24 @@ static bool is_layers(const char *weight)
 {
 	return text_starts(weight, "blk.") || strstr(weight, ".blk.");
 }
-static enum ggu_status tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
-	size_t stride, size_t n)
+static enum ggu_status tap(void *ctx, const struct quant_input *in)
 {
 	struct team *t = ctx;
 	struct collect *c = t->c;
 	enum ggu_status s;
-	if (!is_layers(weight) && !(c->process_output && is_output(weight))) return GGU_OK;
-	if (t->now == DRAWN_FOR_FIRST_BLOCK && !drawn_in_first_block(weight)) {
+	if (!is_layers(in->weight) && !(c->process_output && is_output(in->weight))) return GGU_OK;
+	if (t->now == DRAWN_FOR_FIRST_BLOCK && !drawn_in_first_block(in->weight)) {
 		t->stopped = true;
 		return GGU_ERR_STATE;
 	}
 	if (t->turns && !turns_wait(t->turns, t->turn)) return GGU_ERR_STATE;
-	s = t->now != TEXT ? GGU_OK : imatrix_add(c->im, weight, n_mat, mat, n_in, x, stride, n, t->pool, &t->refused);
+	s = t->now != TEXT ? GGU_OK : imatrix_add(c->im, in, t->pool, &t->refused);
 	if (t->turns) turns_next(t->turns, t->turn);
 	if (s || !c->covariance) return s;
 	if (t->now != TEXT)
-		imatrix_sample(c->im, 1, drawn_root((size_t)c->n_chunks, c->drawn, c->stride, weight),
+		imatrix_sample(c->im, 1, drawn_root((size_t)c->n_chunks, c->drawn, c->stride, in->weight),
 			drawn_first_root(c->ctx, 1));
-	return imatrix_add_covariance(c->im, weight, n_mat, mat, n_in, c->block, x, stride, n, t->pool, &t->refused);
-}
-static _Noreturn void die(const struct team *t)
-{
-	msg_die_error(t->c->name, t->refused.code ? &t->refused : &t->err);
+	return imatrix_add_covariance(c->im, in, c->block, t->pool, &t->refused);
 }
 
 /* ---- a team ---- */
@@ -86,7 +80,7 @@ static size_t seen(const struct collect *c) { return model_has_encoder(c->model)
 
 static struct team team_new(struct collect *c, struct ggu_pool *pool, size_t batch)
 {
-	struct team t = { .c = c, .pool = pool, .n = side_by_side(c, batch) };
+	struct team t = { .c = c, .pool = pool, .n = side_by_side(c, batch), .why = { .path = c->name } };
 	struct ggu_error err;
 	t.part = msg_need(calloc(t.n, sizeof *t.part));
 	t.source = msg_need(calloc(t.n, sizeof *t.source));
@@ -120,11 +114,11 @@ static enum ggu_status encode(struct team *t, size_t n)
 		memcpy(to + 1, p->ids + h, (rest - 1)*sizeof *to);
 		p->ids = to;
 	}
-	return model_encode(t->w, t->source, n, tap, t, &t->err);
+	return model_encode(t->w, t->source, n, tap, t, &t->why.err);
 }
 
-/* Evaluates windows chunk..chunk + n - 1; false: failed. */
-static bool evaluate(struct team *t, uint64_t chunk, size_t n)
+/* Evaluates windows chunk..chunk + n - 1. NULL, or why that failed. */
+static const struct teams_error *evaluate(struct team *t, uint64_t chunk, size_t n)
 {
 	struct collect *c = t->c;
 	struct model_call call = { .part = t->part, .n_parts = n, .rows = t->rows, .tap = tap, .tap_ctx = t };
@@ -138,11 +132,11 @@ static bool evaluate(struct team *t, uint64_t chunk, size_t n)
 	}
 	t->stopped = false;
 	if (model_has_encoder(c->model)) s = encode(t, n);
-	if (!s) s = model_eval(t->w, &call, &t->err);
-	if (!s && t->rows) s = model_logits(t->w, t->rows, n*n_seen, NULL, tap, t, &t->err);
-	if (c->covariance && (!s || t->stopped)) s = imatrix_flush(c->im, t->pool, &t->err);
-	t->failed = s;
-	return !s;
+	if (!s) s = model_eval(t->w, &call, &t->why.err);
+	if (!s && t->rows) s = model_logits(t->w, t->rows, n*n_seen, NULL, tap, t, &t->why.err);
+	if (c->covariance && (!s || t->stopped)) s = imatrix_flush(c->im, t->pool, &t->why.err);
+	if (s && t->refused.code) t->why.err = t->refused;
+	return s ? &t->why : NULL;
 }
 
 /* ---- teams ---- */
@@ -152,6 +146,9 @@ struct collect_teams {
 	struct team all;                /* of all threads; made when it is needed */
 	struct team *apart;             /* [n_apart], of a thread each */
 	size_t n_apart;
+	/* of the call of collect_to: its first window, and the turns of the groups that go to teams of one thread */
+	uint64_t first;
+	struct turns *turns;
 };
 
 /* How many teams of one thread there are. Turns need windows with the same inputs, each once. */
@@ -163,7 +160,7 @@ static size_t n_apart(const struct collect *c)
 	const double tokens = (double)n*(double)c->ctx, rows = tokens*(double)model_n_embd(c->model)*sizeof(float);
 	if (c->covariance || batch < c->ctx || !model_is_even(c->model)) return 0;
 	if (model_cost(&cost, c->model, NULL, batch, c->ctx, 1, &err)) msg_die_error(c->name, &err);
-	return load_threads_apart(c->pool, c->n_chunks/n,
+	return teams_apart(c->pool, c->n_chunks/n,
 		cost.work_bytes + (double)n*cost.state_bytes + (c->process_output ? rows : 0));
 }
 
@@ -184,51 +181,34 @@ void collect_teams_free(struct collect_teams *t)
 	free(t);
 }
 
-/* What teams of one thread share: windows from `first` on. */
-struct apart { struct team *team; struct turns *turns; uint64_t first; };
-static void evaluate_apart(void *ctx, size_t task, int worker)
+static const struct teams_error *evaluate_alone(struct team *t, struct turns *turns, size_t turn, uint64_t first)
 {
-	struct apart *a = ctx;
-	struct team *t = a->team + worker;
-	uint64_t done;
-	if (t->failed) return;
-	t->turns = a->turns;
-	t->turn = task;
-	if (!evaluate(t, a->first + task*t->n, t->n)) {
-		turns_fail(a->turns, task);
-		return;
-	}
-	turns_end(a->turns, task);
-	done = atomic_fetch_add(&t->c->done, t->n) + t->n;
-	progress_set(done);
+	const struct teams_error *why;
+	t->turns = turns;
+	t->turn = turn;
+	why = evaluate(t, first, t->n);
+	if (why) turns_fail(turns, turn);
+	else turns_end(turns, turn);
+	return why;
 }
-static void die_if_failed(const struct team *t, size_t n)
+static const struct teams_error *evaluate_group(void *ctx, size_t team, uint64_t first, size_t n)
 {
-	const struct team *first = NULL;
-	for (size_t i = 0; i < n; i++)
-		if (t[i].failed && (!first || t[i].turn < first->turn)) first = t + i;
-	if (first) die(first);
+	struct collect_teams *t = ctx;
+	if (team < t->n_apart) return evaluate_alone(t->apart + team, t->turns, (size_t)((first - t->first)/n), first);
+	if (!t->all.w) t->all = team_new(t->c, t->c->pool, t->c->batch);
+	return evaluate(&t->all, first, n);
 }
 
-/* As many windows as can be shared out evenly go to each thread, the rest to all of them together. */
 void collect_to(struct collect_teams *t, uint64_t end)
 {
 	struct collect *c = t->c;
-	struct team *all = &t->all;
-	const uint64_t groups = t->n_apart ? (end - c->done)/t->apart->n/t->n_apart*t->n_apart : 0;
-	if (groups) {
-		struct apart a = { t->apart, msg_need(turns_new(groups)), c->done };
-		ggu_pool_run(c->pool, groups, evaluate_apart, &a);
-		turns_free(a.turns);
-		die_if_failed(t->apart, t->n_apart);
-	}
-	if (c->done < end && !all->w) *all = team_new(c, c->pool, c->batch);
-	while (c->done < end) {
-		size_t some = end - c->done < all->n ? (size_t)(end - c->done) : all->n;
-		if (!evaluate(all, c->done, some)) die(all);
-		c->done += some;
-		progress_set(c->done);
-	}
+	const struct teams teams = { c->pool, t->n_apart, side_by_side(c, c->batch), evaluate_group, t, &c->done };
+	const struct teams_error *why;
+	t->first = c->done;
+	t->turns = msg_need(turns_new((size_t)teams_groups(&teams, end - t->first)));
+	why = teams_run(&teams, t->first, end);
+	if (why) msg_die_error(why->path, &why->err);
+	turns_free(t->turns);
 }
 
 void collect_drawn(struct collect *c)
@@ -237,8 +217,10 @@ void collect_drawn(struct collect *c)
 	if (!c->drawn.n) return;
 	t = team_new(c, c->pool, c->ctx);
 	for (size_t i = 0; i < c->drawn.n; i++) {
+		const struct teams_error *why;
 		t.now = i < c->drawn.whole ? DRAWN : DRAWN_FOR_FIRST_BLOCK;
-		if (!evaluate(&t, c->n_chunks + i, 1)) die(&t);
+		why = evaluate(&t, c->n_chunks + i, 1);
+		if (why) msg_die_error(why->path, &why->err);
 	}
 	team_free(&t);
 }

@@ -65,12 +65,6 @@ struct model *load_model(const char *path, const char *arch_file, struct ggu_poo
 {
 	return load_model_held(path, arch_file, pool, 0);
 }
-size_t load_threads_apart(const struct ggu_pool *pool, uint64_t groups, double bytes)
-{
-	const double most = 1 << 30;
-	size_t n = (size_t)ggu_pool_size(pool);
-	return n > 1 && n <= groups && bytes*(double)n <= most ? n : 0;
-}
 void load_refuse_encoder(const struct model *m, const char *path)
 {
 	if (model_has_encoder(m)) msg_die("%s: has an encoder; this program evaluates decoders only", path);

@@ -28,10 +28,6 @@ unsigned load_hold(const struct load_place *p);         /* for model_options */
 /* path NULL: "-m is missing" */
 struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool);
 struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold);
-/* How many threads of the pool evaluate windows of their own, so that none waits for another. 0: all of them work on
- * the same ones, because there are fewer groups of windows (those that a thread evaluates at once) than threads, or
- * because they would need more than 1 GiB altogether. bytes: what each needs besides the weights. */
-size_t load_threads_apart(const struct ggu_pool *pool, uint64_t groups, double bytes);
 /* Dies if the model has an encoder, for programs whose texts have one part. */
 void load_refuse_encoder(const struct model *m, const char *path);
 /* Warns if n positions are more than the model was trained for. */

@@ -295,8 +295,9 @@ static bool room_for_cuts(struct work *w, size_t n)
 
 static enum ggu_status tell(struct run *r, const struct product *p)
 {
-	enum ggu_status s = r->tap(r->tap_ctx, p->w->name, p->w->n_mat, p->mat, p->w->n_in, cpu_at(r, p->in->at),
-		p->in->stride, p->in->n);
+	const struct quant_input in = { p->w->name, p->w->n_mat, p->mat, p->w->n_in, cpu_at(r, p->in->at),
+		p->in->stride, p->in->n };
+	enum ggu_status s = r->tap(r->tap_ctx, &in);
 	return s ? ggu_fail(r->err, s, GGU_NO_OFFSET, p->w->name, "the receiver of activations refused them") : GGU_OK;
 }
 

@@ -113,10 +113,12 @@ enum ggu_status model_logits(struct work *w, const float *rows, size_t n, float 
 	struct ggu_error *err)
 {
 	const struct graph *g = w->g;
+	const struct quant_input in = { .weight = g->head.name, .n_mat = 1, .n_in = g->n_embd, .x = rows,
+		.stride = g->n_embd, .n = n };
 	enum ggu_status s;
 	if (!g->head.name)
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "the model has no logits");
-	s = tap ? tap(tap_ctx, g->head.name, 1, 0, g->n_embd, rows, g->n_embd, n) : GGU_OK;
+	s = tap ? tap(tap_ctx, &in) : GGU_OK;
 	if (s)
 		return ggu_fail(err, s, GGU_NO_OFFSET, g->head.name, "the receiver of activations refused them");
 	for (size_t at = 0; logits && at < n; at += w->n_batch) {

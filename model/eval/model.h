@@ -12,6 +12,7 @@
 #ifndef MODEL_EVAL_MODEL_H
 #define MODEL_EVAL_MODEL_H
 #include "../../libgguf/pool.h"
+#include "../../quant/input.h"
 #include "../arch/arch.h"
 #include "../vocab/vocab.h"
 
@@ -131,11 +132,9 @@ struct model_cost {
 enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
 	size_t n_ctx, size_t n_threads, struct ggu_error *err);
 
-/* Receives the input of a product with a weight: x[n_tokens][n_in], rows stride floats apart, the tokens of a sequence
- * in order. weight: the name of the GGUF tensor; mat of n_mat: which of its matrices, for experts. A matrix that no
- * token uses is not reported. Called from the thread that called model_eval. */
-typedef enum ggu_status model_tap(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in,
-	const float *x, size_t stride, size_t n_tokens);
+/* Receives the input of a product, which is gone after the call. A matrix that no token uses is not reported. Called
+ * from the thread that called model_eval. */
+typedef enum ggu_status model_tap(void *ctx, const struct quant_input *in);
 
 /* ids[n] continue the sequence of state. The rows of tokens from `first` on are wanted. A state may be in only one part
  * of a call. */

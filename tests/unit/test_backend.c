@@ -110,11 +110,9 @@ static void inputs_are_made_without_products(void **unused)
 	drop_model(m);
 }
 
-static enum ggu_status count(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
-	size_t stride, size_t n)
+static enum ggu_status count(void *ctx, const struct quant_input *in)
 {
-	(void)weight; (void)n_mat; (void)mat; (void)x; (void)stride;
-	assert_true(n_in == WIDE && n == ROWS);
+	assert_true(in->n_in == WIDE && in->n == ROWS);
 	++*(int *)ctx;
 	return GGU_OK;
 }

@@ -17,6 +17,8 @@
 #include "../../libgguf/pool.h"
 #include "../../quant/quant.h"
 
+#define INPUT(...) (&(struct quant_input){ __VA_ARGS__ })
+
 enum { C = 300, WINDOW = 600, BLOCK = 256 };    /* columns; tokens: more than are summed at a time */
 static float in[2*WINDOW][C];
 static float loud[2*WINDOW];                    /* by how much a token's inputs are scaled; 0: not at all */
@@ -59,14 +61,12 @@ static void add_window(struct imatrix *im, int w, size_t batch, struct ggu_pool 
 	for (size_t t = 0; t < WINDOW; t += batch) {
 		size_t n = WINDOW - t < batch ? WINDOW - t : batch;
 		const float *v = in[(size_t)w*WINDOW + t];
-		for (int k = 0; k < 2; k++) {
-			const char *weight = k ? "blk.0.k.weight" : "blk.0.q.weight";
-			assert_int_equal(imatrix_add(im, weight, 1, 0, C, v, C, n, p, NULL), GGU_OK);
-			assert_int_equal(imatrix_add_covariance(im, weight, 1, 0, C, BLOCK, v, C, n, p, NULL), GGU_OK);
+		const struct quant_input of[] = { { "blk.0.q.weight", 1, 0, C, v, C, n },
+			{ "blk.0.k.weight", 1, 0, C, v, C, n }, { "blk.0.x.weight", 3, 2, C - 1, v + 1, C, n } };
+		for (int k = 0; k < 3; k++) {
+			assert_int_equal(imatrix_add(im, of + k, p, NULL), GGU_OK);
+			assert_int_equal(imatrix_add_covariance(im, of + k, BLOCK, p, NULL), GGU_OK);
 		}
-		assert_int_equal(imatrix_add(im, "blk.0.x.weight", 3, 2, C - 1, v + 1, C, n, p, NULL), GGU_OK);
-		assert_int_equal(imatrix_add_covariance(im, "blk.0.x.weight", 3, 2, C - 1, BLOCK, v + 1, C, n, p, NULL),
-			GGU_OK);
 	}
 	assert_int_equal(imatrix_flush(im, p, NULL), GGU_OK);
 }
@@ -140,8 +140,8 @@ static void inputs_that_differ_in_one_token_are_not_shared(void **state)
 	struct imatrix_covariance c;
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(imatrix_add_covariance(im, w[i].name, 1, 0, 8, BLOCK, *w[i].x, 8, 3, NULL,
-			NULL), GGU_OK);
+		assert_int_equal(imatrix_add_covariance(im, INPUT(w[i].name, 1, 0, 8, *w[i].x, 8, 3), BLOCK,
+			NULL, NULL), GGU_OK);
 	assert_int_equal(imatrix_n_covariances(im), 2);
 	assert_true(imatrix_has_covariance(im, "k", &c));
 	assert_string_equal(c.name, "q");
@@ -201,8 +201,8 @@ static void every_weight_has_a_root_of_its_own(void **state)
 	for (int batch = 0; batch < 2; batch++)
 		for (int k = 0; k < 2; k++) {
 			imatrix_sample(im, 1, k || batch ? 3 : 2, 1);
-			assert_int_equal(imatrix_add_covariance(im, k ? "k" : "q", 1, 0, 8, BLOCK, in[8*batch + k], C,
-				8, NULL, NULL), GGU_OK);
+			assert_int_equal(imatrix_add_covariance(im, INPUT(k ? "k" : "q", 1, 0, 8, in[8*batch + k],
+				C, 8), BLOCK, NULL, NULL), GGU_OK);
 		}
 	assert_int_equal(imatrix_flush(im, NULL, NULL), GGU_OK);
 	assert_true(imatrix_has_covariance(im, "q", &c) && c.counts[0] == 16*4);
@@ -277,8 +277,9 @@ static void covariances_are_written_read_and_merged(void **state)
 	same_covariance(sum, b, "blk.0.q.weight", 0, 0);
 	imatrix_free(b);
 	b = imatrix_new();
-	assert_int_equal(imatrix_add(b, "blk.0.q.weight", 1, 0, C, in[0], C, 1, NULL, NULL), GGU_OK);
-	assert_int_equal(imatrix_add_covariance(b, "blk.0.q.weight", 1, 0, C, C, in[0], C, 1, NULL, NULL), GGU_OK);
+	assert_int_equal(imatrix_add(b, INPUT("blk.0.q.weight", 1, 0, C, in[0], C, 1), NULL, NULL), GGU_OK);
+	assert_int_equal(imatrix_add_covariance(b, INPUT("blk.0.q.weight", 1, 0, C, in[0], C, 1), C, NULL,
+		NULL), GGU_OK);
 	assert_int_equal(imatrix_flush(b, NULL, NULL), GGU_OK);
 	assert_int_equal(imatrix_merge(sum, b, NULL), GGU_ERR_FORMAT);  /* blocks of another size */
 	imatrix_free(a); imatrix_free(b); imatrix_free(sum);

@@ -14,6 +14,8 @@
 #include "../../libgguf/pool.h"
 #include "../../quant/quant.h"
 
+#define INPUT(...) (&(struct quant_input){ __VA_ARGS__ })
+
 enum { N = 700, T = 37 };               /* columns: enough for several tasks of the pool */
 static float x[T][N];
 
@@ -33,8 +35,8 @@ static struct imatrix *made(size_t batch, int threads)
 	struct ggu_pool *p = threads ? ggu_pool_new(threads) : NULL;
 	for (size_t t = 0; t < T; t += batch) {
 		size_t n = T - t < batch ? T - t : batch;
-		assert_int_equal(imatrix_add(im, "blk.0.b.weight", 1, 0, N, x[t], N, n, p, NULL), GGU_OK);
-		assert_int_equal(imatrix_add(im, "blk.0.a.weight", 3, 1, N/2, x[t], N, n, p, NULL), GGU_OK);
+		assert_int_equal(imatrix_add(im, INPUT("blk.0.b.weight", 1, 0, N, x[t], N, n), p, NULL), GGU_OK);
+		assert_int_equal(imatrix_add(im, INPUT("blk.0.a.weight", 3, 1, N/2, x[t], N, n), p, NULL), GGU_OK);
 	}
 	assert_int_equal(imatrix_add_dataset(im, "/home/somebody/text"), GGU_OK);
 	imatrix_set_chunks(im, 2, 20);
@@ -95,11 +97,11 @@ static void a_value_that_is_not_finite_keeps_nothing(void **state)
 	(void)state;
 	memcpy(bad, x, sizeof bad);
 	bad[1][N - 1] = NAN;
-	assert_int_equal(imatrix_add(a, "blk.0.b.weight", 1, 0, N, bad[0], N, 2, NULL, &err), GGU_ERR_FORMAT);
+	assert_int_equal(imatrix_add(a, INPUT("blk.0.b.weight", 1, 0, N, bad[0], N, 2), NULL, &err), GGU_ERR_FORMAT);
 	assert_string_equal(err.where, "blk.0.b.weight");
-	assert_int_equal(imatrix_add(a, "blk.0.new.weight", 1, 0, N, bad[1], N, 1, NULL, &err), GGU_ERR_FORMAT);
-	assert_int_equal(imatrix_add(a, "blk.0.b.weight", 1, 0, N - 1, x[0], N, 2, NULL, &err), GGU_ERR_FORMAT);
-	assert_int_equal(imatrix_add(a, "blk.0.b.weight", 1, 1, N, x[0], N, 2, NULL, &err), GGU_ERR_RANGE);
+	assert_int_equal(imatrix_add(a, INPUT("blk.0.new.weight", 1, 0, N, bad[1], N, 1), NULL, &err), GGU_ERR_FORMAT);
+	assert_int_equal(imatrix_add(a, INPUT("blk.0.b.weight", 1, 0, N - 1, x[0], N, 2), NULL, &err), GGU_ERR_FORMAT);
+	assert_int_equal(imatrix_add(a, INPUT("blk.0.b.weight", 1, 1, N, x[0], N, 2), NULL, &err), GGU_ERR_RANGE);
 	same(a, b);
 	imatrix_free(a); imatrix_free(b);
 }
@@ -126,7 +128,7 @@ static struct imatrix *part(int from, int to)
 {
 	struct imatrix *im = imatrix_new();
 	int fd = temp();
-	assert_int_equal(imatrix_add(im, "blk.0.b.weight", 1, 0, N, x[from], N, (size_t)(to - from), NULL, NULL),
+	assert_int_equal(imatrix_add(im, INPUT("blk.0.b.weight", 1, 0, N, x[from], N, (size_t)(to - from)), NULL, NULL),
 		GGU_OK);
 	imatrix_set_chunks(im, (uint64_t)(to - from), 1);
 	assert_int_equal(imatrix_write_checkpoint(im, "part", fd, NULL), GGU_OK);
@@ -168,7 +170,7 @@ static void both_forms_keep_the_importance(void **state)
 	struct imatrix *a = imatrix_new(), *b;
 	float v[N], w[N];
 	(void)state;
-	assert_int_equal(imatrix_add(a, "blk.0.b.weight", 1, 0, N, x[0], N, T, NULL, NULL), GGU_OK);
+	assert_int_equal(imatrix_add(a, INPUT("blk.0.b.weight", 1, 0, N, x[0], N, T), NULL, NULL), GGU_OK);
 	imatrix_set_chunks(a, 2, 20);
 	imatrix_importance(imatrix_at(a, 0), 0, v);
 	for (int dat = 0; dat < 2; dat++) {
@@ -197,7 +199,7 @@ static void merging_adds_sums_and_counts(void **state)
 	assert_true(e->sums[5] == 2*before && e->counts[0] == 2*T);
 	assert_int_equal(imatrix_chunks(a), 4);
 	assert_int_equal(imatrix_n_datasets(a), 1);
-	assert_int_equal(imatrix_add(other, "blk.0.b.weight", 1, 0, 8, x[0], N, 1, NULL, NULL), GGU_OK);
+	assert_int_equal(imatrix_add(other, INPUT("blk.0.b.weight", 1, 0, 8, x[0], N, 1), NULL, NULL), GGU_OK);
 	assert_int_equal(imatrix_merge(a, other, &err), GGU_ERR_FORMAT);
 	imatrix_free(a); imatrix_free(b); imatrix_free(other);
 }
@@ -208,8 +210,8 @@ static struct imatrix *stacked(bool whole)
 	struct imatrix *im = imatrix_new();
 	float v[10][6];
 	for (int t = 0; t < 10; t++) for (int j = 0; j < 6; j++) v[t][j] = (float)(j + 1);
-	assert_int_equal(whole ? imatrix_add(im, "a", 1, 0, 6, v[0], 6, 4, NULL, NULL) :
-		imatrix_add(im, "a", 2, 0, 3, v[0], 6, 10, NULL, NULL), GGU_OK);
+	assert_int_equal(whole ? imatrix_add(im, INPUT("a", 1, 0, 6, v[0], 6, 4), NULL, NULL) :
+		imatrix_add(im, INPUT("a", 2, 0, 3, v[0], 6, 10), NULL, NULL), GGU_OK);
 	return im;
 }
 static void one_matrix_of_as_many_columns_is_added_to_each_of_several(void **state)
@@ -226,7 +228,7 @@ static void one_matrix_of_as_many_columns_is_added_to_each_of_several(void **sta
 		assert_int_equal(e->n_mat, 2);
 		for (int j = 0; j < 6; j++) assert_true(e->sums[j] == want[j]);
 		assert_true(e->counts[0] == 14 && e->counts[1] == 4);
-		assert_int_equal(imatrix_add(other, "a", 1, 0, 7, x[0], N, 1, NULL, NULL), GGU_OK);
+		assert_int_equal(imatrix_add(other, INPUT("a", 1, 0, 7, x[0], N, 1), NULL, NULL), GGU_OK);
 		assert_int_equal(imatrix_merge(a, other, &err), GGU_ERR_FORMAT);
 		imatrix_free(a);
 		imatrix_free(b);
@@ -244,7 +246,7 @@ static void malformed_old_files_are_refused(void **state)
 	int fd = temp();
 	ssize_t n;
 	(void)state;
-	assert_int_equal(imatrix_add(a, "blk.0.b.weight", 1, 0, 8, x[0], N, T, NULL, NULL), GGU_OK);
+	assert_int_equal(imatrix_add(a, INPUT("blk.0.b.weight", 1, 0, 8, x[0], N, T), NULL, NULL), GGU_OK);
 	assert_int_equal(imatrix_add_dataset(a, "t"), GGU_OK);
 	assert_int_equal(imatrix_write_dat(a, fd, NULL), GGU_OK);
 	imatrix_free(a);

@@ -184,13 +184,12 @@ static void scratch_of_rows_left_out_is_not_touched(void **state)
 
 /* What was seen: products, and a digest of their names and inputs */
 struct seen { size_t n; XXH64_hash_t digest; };
-static enum ggu_status see(void *ctx, const char *weight, size_t n_mat, size_t mat, size_t n_in, const float *x,
-	size_t stride, size_t n_tokens)
+static enum ggu_status see(void *ctx, const struct quant_input *in)
 {
 	struct seen *s = ctx;
-	(void)n_mat;
-	s->digest = XXH64(weight, strlen(weight), s->digest + mat);
-	for (size_t t = 0; t < n_tokens; t++) s->digest = XXH64(x + t*stride, n_in*sizeof *x, s->digest);
+	s->digest = XXH64(in->weight, strlen(in->weight), s->digest + in->mat);
+	for (size_t t = 0; t < in->n; t++)
+		s->digest = XXH64(in->x + t*in->stride, in->n_in*sizeof *in->x, s->digest);
 	s->n++;
 	return GGU_OK;
 }
