@@ -138,6 +138,8 @@ endif
 $(OBJ)/quant/enc_%.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
 # -O3 also helps the loops over columns that unpack, and those of rows and panels.
 $(foreach k,codes row books panel fill,$(OBJ)/quant/$(k)_%.o): OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
+# It unpacks the codes of checkpoints and turns them at half the time.
+$(OBJ)/convert/coded_read.o $(OBJ)/convert/view.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3)
 # Row products fill AVX2's sixteen registers. GCC needs fewer if it orders instructions before it assigns registers.
 SPARE = -fschedule-insns -fsched-pressure
 $(OBJ)/quant/row_avx2.o: OPT = $(if $(filter -O2,$(CFLAGS)),-O3 $(shell $(CC) -Werror $(SPARE) -E -x c /dev/null \

@@ -314,6 +314,7 @@ static enum ggu_status add_weight(struct finder *f, const struct scheme *s, cons
 		__builtin_mul_overflow(t.n_weights, sizeof(float), &t.bytes))
 		return misfit(f, &k->code.in, "is too large");
 	checkpoint_rows(&t);
+	k->linear = s->turned;
 	if (s->turned) {
 		t.shape[0] = k->columns;
 		t.shape[1] = k->rows;

@@ -2,7 +2,8 @@
  * coded.h - weights that a checkpoint stores as codes and scales, as tensors of floats.
  *
  * What `quantization_config` calls its method says how the tensors are called that make up a weight (coded.c). One
- * tensor of F32 takes their place in the checkpoint; checkpoint_read computes its elements (coded_read.c):
+ * tensor of F32 takes their place in the checkpoint; checkpoint_read computes its elements (coded_read.c), or one
+ * thread reads the bytes of a box of codes and others compute what they stand for:
  *
  *   weight = scale*(code - zero)       in float32, of which nothing but the product is rounded
  *
@@ -37,6 +38,7 @@ struct coded {
 	struct coded_packed code, zero;
 	struct source_tensor scale, group;      /* name: NULL if there is none */
 	uint64_t rows, columns;         /* of a matrix of codes */
+	bool linear;                    /* it stands for [out][in], even if the model's own weight is [in][out] */
 	uint64_t block_rows, block_columns;     /* of codes with a common scale */
 	uint64_t scale_rows, scale_columns;     /* of a matrix of scales */
 	bool shared;                    /* one matrix of scales for all */
@@ -55,5 +57,27 @@ void coded_free(struct coded *k);
 /* Elements [from, from + n) in the order of the file. From any thread. */
 enum ggu_status coded_read(const struct checkpoint *source, const struct coded *k, uint64_t from, float *to, size_t n,
 	struct ggu_error *err);
+
+/* Lines are the rows of all matrices, one after the other. No box is empty. */
+struct coded_box { uint64_t line, n_lines, column, n_columns; };
+/* What the file has of a box: codes, and scales, zeros and groups for them. Nothing changes it, so any number of
+ * threads may compute elements. */
+struct coded_raw;
+/* The most bytes that it may take; UINT64_MAX: too many to count */
+uint64_t coded_raw_bytes(const struct coded *k, const struct coded_box *b);
+enum ggu_status coded_fetch(const struct checkpoint *source, const struct coded *k, const struct coded_box *b,
+	struct coded_raw **out, struct ggu_error *err);
+void coded_raw_free(struct coded_raw *r);
+/* A thread that computes, with the scales that it used last */
+struct coded_reader {
+	const struct coded_raw *raw;
+	float table[256];               /* what codes stand for */
+	uint64_t line, first;           /* n scales and zeros from column `first` of a line of scales on */
+	size_t n;
+	float scale[CODED_PIECE], zero[CODED_PIECE];
+};
+void coded_reader_init(struct coded_reader *r, const struct coded_raw *raw);
+/* Elements [from, from + n), all of them in the box */
+void coded_compute(struct coded_reader *r, uint64_t from, float *to, size_t n);
 
 #endif

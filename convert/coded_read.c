@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * coded_read.c - compute elements of coded weights; see coded.h.
  *
- * A piece is up to PIECE elements of a row of codes. The scales and zeros that it needs are read with it, unless those
- * of the piece before serve again, as they do for the rows of a block. Nothing is kept from one call to the next, so
- * that any thread may read any part. Numbers have at most 8 bits: a table says what each code stands for. */
+ * What a box of codes needs of each tensor is a window: a rectangle of what the tensor stores, such as 32-bit integers,
+ * read at once if it is as wide as the tensor, else row by row. Reading finds all that can be wrong with a file, so
+ * computing cannot fail. It goes by pieces of up to PIECE elements of a row of codes. Numbers have at most 8 bits: a
+ * table says what each code stands for. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,78 +12,215 @@
 #include "../quant/quant.h"
 #include "coded.h"
 
-enum { PIECE = CODED_PIECE };
-/* Of columns first to first + n - 1 of a line of the matrices of scales and zeros */
-struct scales { uint64_t line, first; size_t n; float scale[PIECE], zero[PIECE]; };
-struct reading {
-	const struct checkpoint *c;
+enum { PIECE = CODED_PIECE, BOX = 1 << 16 };
+/* Of each of n_rows rows from `row` on, `width` elements as stored, from element `first` on */
+struct window { uint64_t row, n_rows, first, width; unsigned char *bytes; };
+struct coded_raw {
 	const struct coded *k;
-	struct ggu_error *err;
-	float table[256];
-	bool many;                      /* rows: each piece of a row comes again in the next */
-	struct scales s;                /* those read last */
+	struct window code, scale, zero, group;
 };
-struct piece { uint64_t matrix, row, column; size_t n; uint8_t code[PIECE]; float *to; };
+
+/* ---- what a box needs ---- */
+
+/* The 32-bit integer with the first bit of number n of a stream; how many integers n numbers take */
+static uint64_t word_of(uint64_t n, unsigned bits) { return n/32*bits + n%32*bits/32; }
+static uint64_t words_of(uint64_t n, unsigned bits) { return n/32*bits + (n%32*bits + 31)/32; }
+/* Numbers that are not in order are taken by eights. */
+static struct window packed_window(const struct coded_packed *k, const struct coded_box *b)
+{
+	struct window w = { b->line, b->n_lines, b->column, b->n_columns, NULL };
+	const uint64_t end = b->column + b->n_columns;
+	if (k->down) {
+		w.row = word_of(b->line, k->bits);
+		w.n_rows = words_of(b->line + b->n_lines, k->bits) - w.row;
+	} else if (k->in.dtype->bytes == 4) {
+		w.first = word_of(k->place ? b->column/8*8 : b->column, k->bits);
+		w.width = words_of(k->place ? (end + 7)/8*8 : end, k->bits) - w.first;
+	} else if (k->bits == 4) {
+		w.first = b->column/2;
+		w.width = (end + 1)/2 - w.first;
+	}
+	return w;
+}
+static struct window group_window(const struct coded *k, const struct coded_box *b)
+{
+	if (k->grouped_rows) return (struct window){ 0, 1, b->line, b->n_lines, NULL };
+	if (k->grouped_columns) return (struct window){ 0, 1, b->column, b->n_columns, NULL };
+	return (struct window){ 0 };
+}
+static int32_t group_at(const struct window *w, uint64_t i)
+{
+	int32_t g;
+	memcpy(&g, w->bytes + 4*(i - w->first), sizeof g);
+	return g;
+}
+/* The lines of scales, from *line to before *end, of a box. group: as read, or NULL for any that it may have */
+static void scale_lines(const struct coded *k, const struct coded_box *b, const struct window *group, uint64_t *line,
+	uint64_t *end)
+{
+	const uint64_t last = b->line + b->n_lines - 1, matrix = b->line/k->rows, last_matrix = last/k->rows;
+	*line = 0;
+	*end = k->scale_rows;
+	if (k->grouped_rows && group) {
+		*line = k->scale_rows;
+		*end = 0;
+		for (uint64_t i = b->line; i <= last; i++) {
+			const uint64_t g = (uint64_t)group_at(group, i);
+			if (g < *line) *line = g;
+			if (g >= *end) *end = g + 1;
+		}
+	} else if (!k->grouped_rows && (!k->shared || matrix == last_matrix)) {
+		*line = b->line%k->rows/k->block_rows + (k->shared ? 0 : matrix*k->scale_rows);
+		*end = last%k->rows/k->block_rows + (k->shared ? 0 : last_matrix*k->scale_rows) + 1;
+	}
+}
+static struct coded_box scales_of(const struct coded *k, const struct coded_box *b, const struct window *group)
+{
+	const uint64_t first = b->column/k->block_columns, last = (b->column + b->n_columns - 1)/k->block_columns;
+	uint64_t line, end;
+	scale_lines(k, b, group, &line, &end);
+	if (k->grouped_columns) return (struct coded_box){ line, end - line, 0, k->scale_columns };
+	return (struct coded_box){ line, end - line, first, last + 1 - first };
+}
+uint64_t coded_raw_bytes(const struct coded *k, const struct coded_box *b)
+{
+	const struct coded_box s = scales_of(k, b, NULL);
+	const struct window none = { 0 }, code = packed_window(&k->code, b), group = group_window(k, b),
+		zero = k->zero.in.name ? packed_window(&k->zero, &s) : none;
+	const struct { uint64_t rows, width, bytes; } all[] = {
+		{ code.n_rows, code.width, k->code.in.dtype->bytes },
+		{ s.n_lines, s.n_columns, k->scale.dtype->bytes },
+		{ zero.n_rows, zero.width, zero.width ? k->zero.in.dtype->bytes : 0 },
+		{ group.n_rows, group.width, sizeof(int32_t) },
+	};
+	uint64_t sum = 0, n;
+	for (size_t i = 0; i < sizeof all/sizeof *all; i++)
+		if (__builtin_mul_overflow(all[i].rows, all[i].width, &n) ||
+			__builtin_mul_overflow(n, all[i].bytes, &n) || __builtin_add_overflow(sum, n, &sum))
+			return UINT64_MAX;
+	return sum;
+}
+
+/* ---- reading ---- */
+
+/* across: elements of a row of the tensor */
+static enum ggu_status fetch(const struct checkpoint *c, const struct source_tensor *t, uint64_t across,
+	struct window *w, struct ggu_error *err)
+{
+	const size_t bytes = t->dtype->bytes, all = (size_t)(w->n_rows*w->width);
+	const size_t run = w->width == across ? all : (size_t)w->width;
+	/* with a byte more, as numbers are loaded with the byte after them */
+	w->bytes = malloc(all*bytes + 1);
+	if (!w->bytes) return ggu_no_memory(err);
+	for (size_t done = 0; done < all; done += run)
+		TRY(checkpoint_read(c, t, (w->row + done/w->width)*across + w->first, w->bytes + done*bytes, run, err));
+	return GGU_OK;
+}
+/* coded_open has checked groups, but the file may have changed. */
+static enum ggu_status fetch_groups(const struct checkpoint *c, const struct coded *k, struct window *w,
+	struct ggu_error *err)
+{
+	const uint64_t most = k->grouped_rows ? k->scale_rows : k->scale_columns;
+	TRY(fetch(c, &k->group, k->group.n_weights, w, err));
+	for (uint64_t i = w->first; i < w->first + w->width; i++) {
+		const int32_t g = group_at(w, i);
+		if (g < 0 || (uint64_t)g >= most)
+			return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, k->group.name, "there is no such group");
+	}
+	return GGU_OK;
+}
+static enum ggu_status fetch_all(const struct checkpoint *c, const struct coded_box *b, struct coded_raw *r,
+	struct ggu_error *err)
+{
+	const struct coded *k = r->k;
+	struct coded_box s;
+	r->code = packed_window(&k->code, b);
+	TRY(fetch(c, &k->code.in, k->code.width, &r->code, err));
+	r->group = group_window(k, b);
+	if (r->group.width) TRY(fetch_groups(c, k, &r->group, err));
+	s = scales_of(k, b, &r->group);
+	r->scale = (struct window){ s.line, s.n_lines, s.column, s.n_columns, NULL };
+	TRY(fetch(c, &k->scale, k->scale_columns, &r->scale, err));
+	if (!k->zero.in.name) return GGU_OK;
+	r->zero = packed_window(&k->zero, &s);
+	return fetch(c, &k->zero.in, k->zero.width, &r->zero, err);
+}
+enum ggu_status coded_fetch(const struct checkpoint *source, const struct coded *k, const struct coded_box *b,
+	struct coded_raw **out, struct ggu_error *err)
+{
+	struct coded_raw *r = calloc(1, sizeof *r);
+	enum ggu_status s;
+	if (!r) return ggu_no_memory(err);
+	r->k = k;
+	s = fetch_all(source, b, r, err);
+	if (s) coded_raw_free(r);
+	else *out = r;
+	return s;
+}
+void coded_raw_free(struct coded_raw *r)
+{
+	if (!r) return;
+	free(r->code.bytes);
+	free(r->scale.bytes);
+	free(r->zero.bytes);
+	free(r->group.bytes);
+	free(r);
+}
 
 /* ---- packed numbers ---- */
 
-static uint32_t word_at(const unsigned char *p)
+/* The number at a bit of a stream. Integers of the file are little-endian, so that a stream of theirs is one of
+ * bytes. */
+static inline uint8_t number(const unsigned char *stream, size_t bit, unsigned mask)
 {
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+	uint16_t two;
+	memcpy(&two, stream + bit/8, sizeof two);
+	return (uint8_t)(two >> bit%8 & mask);
 }
-/* Numbers `column` to column + n - 1 of a row of 32-bit integers; those that are not in order are read by eights. */
-static enum ggu_status unpack_across(const struct reading *r, const struct coded_packed *k, uint64_t row,
-	uint64_t column, size_t n, uint8_t *to)
+/* Numbers `column` to column + n - 1 of a row of bytes or of 32-bit integers; if not in order, they have 4 bits */
+static void unpack_across(const struct coded_packed *k, const struct window *w, uint64_t row, uint64_t column, size_t n,
+	uint8_t *to)
 {
-	const size_t before = k->place ? (size_t)(column%8) : 0, most = k->place ? (before + n + 7)/8*8 : n;
-	const uint64_t first = (column - before)/32*k->bits + (column - before)%32*k->bits/32;
-	const size_t start = (size_t)((column - before)%32*k->bits%32);
-	const unsigned mask = (1u << k->bits) - 1;
-	unsigned char raw[PIECE + 64];
-	TRY(checkpoint_read(r->c, &k->in, row*k->width + first, raw, (start + most*k->bits + 31)/32, r->err));
-	for (size_t i = 0; i < n; i++) {
-		const size_t in = k->place ? (before + i)/8*8 + k->place[(before + i)%8] : i, at = start + in*k->bits;
-		const unsigned char *p = raw + at/32*4;
-		uint64_t u = word_at(p);
-		if (at%32 + k->bits > 32) u |= (uint64_t)word_at(p + 4) << 32;
-		to[i] = (uint8_t)(u >> at%32 & mask);
-	}
-	return GGU_OK;
+	const size_t bytes = k->in.dtype->bytes;
+	const unsigned bits = k->bits, mask = (1u << bits) - 1;
+	const unsigned char *p = w->bytes + (size_t)((row - w->row)*w->width)*bytes;
+	const size_t bit = (size_t)(column*bits - w->first*bytes*8);
+	if (k->place) {
+		size_t j = (size_t)(column%8);
+		p += bit/32*4;
+		for (size_t i = 0; i < n; j = 0, p += 4) {
+			uint32_t eight;
+			memcpy(&eight, p, sizeof eight);
+			for (; j < 8 && i < n; j++) to[i++] = eight >> 4*k->place[j] & 15;
+		}
+	} else if (bits == 8) memcpy(to, p + bit/8, n);
+	else for (size_t i = 0; i < n; i++) to[i] = number(p, bit + i*bits, mask);
 }
 /* The same of columns, whose numbers may end in the next row of integers */
-static enum ggu_status unpack_down(const struct reading *r, const struct coded_packed *k, uint64_t row,
-	uint64_t column, size_t n, uint8_t *to)
+static void unpack_down(const struct coded_packed *k, const struct window *w, uint64_t row, uint64_t column, size_t n,
+	uint8_t *to)
 {
 	const unsigned shift = (unsigned)(row%32*k->bits%32), mask = (1u << k->bits) - 1;
-	const uint64_t line = row/32*k->bits + row%32*k->bits/32;
+	const unsigned char *p = w->bytes +
+		(size_t)((word_of(row, k->bits) - w->row)*w->width + (column - w->first))*sizeof(uint32_t);
+	const unsigned char *next = p + (size_t)w->width*sizeof(uint32_t);
 	const bool more = shift + k->bits > 32;
-	unsigned char raw[2][PIECE*4];
-	TRY(checkpoint_read(r->c, &k->in, line*k->width + column, raw[0], n, r->err));
-	if (more) TRY(checkpoint_read(r->c, &k->in, (line + 1)*k->width + column, raw[1], n, r->err));
 	for (size_t i = 0; i < n; i++) {
-		uint64_t u = word_at(raw[0] + 4*i);
-		if (more) u |= (uint64_t)word_at(raw[1] + 4*i) << 32;
-		to[i] = (uint8_t)(u >> shift & mask);
+		uint32_t u, v;
+		memcpy(&u, p + i*sizeof u, sizeof u);
+		u >>= shift;
+		if (more) {
+			memcpy(&v, next + i*sizeof v, sizeof v);
+			u |= v << (32 - shift);
+		}
+		to[i] = (uint8_t)(u & mask);
 	}
-	return GGU_OK;
 }
-/* Numbers of four bits, two in a byte */
-static enum ggu_status unpack_halves(const struct reading *r, const struct coded_packed *k, uint64_t row,
-	uint64_t column, size_t n, uint8_t *to)
+static void unpack(const struct coded_packed *k, const struct window *w, uint64_t row, uint64_t column, size_t n,
+	uint8_t *to)
 {
-	const size_t odd = (size_t)(column%2);
-	unsigned char raw[PIECE/2 + 1];
-	TRY(checkpoint_read(r->c, &k->in, row*k->width + column/2, raw, (odd + n + 1)/2, r->err));
-	for (size_t i = 0; i < n; i++) to[i] = raw[(odd + i)/2] >> (odd + i)%2*4 & 15;
-	return GGU_OK;
-}
-static enum ggu_status unpack(const struct reading *r, const struct coded_packed *k, uint64_t row, uint64_t column,
-	size_t n, uint8_t *to)
-{
-	if (k->down) return unpack_down(r, k, row, column, n, to);
-	if (k->in.dtype->bytes == 4) return unpack_across(r, k, row, column, n, to);
-	if (k->bits == 4) return unpack_halves(r, k, row, column, n, to);
-	return checkpoint_read(r->c, &k->in, row*k->width + column, to, n, r->err);
+	if (k->down) unpack_down(k, w, row, column, n, to);
+	else unpack_across(k, w, row, column, n, to);
 }
 
 /* ---- what numbers stand for ---- */
@@ -120,107 +258,123 @@ static float value(enum coded_kind kind, const struct source_tensor *t, unsigned
 
 /* ---- weights ---- */
 
-static enum ggu_status read_scales(const struct reading *r, uint64_t at, size_t n, float *to)
-{
-	const struct source_tensor *t = &r->k->scale;
-	unsigned char raw[PIECE*4];
-	TRY(checkpoint_read(r->c, t, at, raw, n, r->err));
-	if (t->dtype->type != SOURCE_NO_TYPE) quant_decode((uint32_t)t->dtype->type, raw, to, n);
-	else for (size_t i = 0; i < n; i++) to[i] = strcmp(t->dtype->name, "F8_E4M3") ? e8m0(raw[i]) : e4m3(raw[i]);
-	return GGU_OK;
-}
-/* Puts n scales and zeros from column `first` of a row of scales on into r->s, or all if that serves more rows. */
-static enum ggu_status take_scales(struct reading *r, uint64_t matrix, uint64_t row, uint64_t first, size_t n)
+/* Scales `first` to first + n - 1 of a line */
+static void load_scales(const struct coded_raw *r, uint64_t line, uint64_t first, size_t n, float *to)
 {
 	const struct coded *k = r->k;
-	const uint64_t line = (k->shared ? 0 : matrix*k->scale_rows) + row;
-	const bool sign = k->zero.in.name && k->zero.in.dtype->bytes == 1;
-	struct scales *s = &r->s;
-	uint8_t zero[PIECE] = { 0 };
-	if (s->n && line == s->line && first >= s->first && first + n <= s->first + s->n) return GGU_OK;
-	if (r->many && k->scale_columns <= PIECE) {
-		first = 0;
-		n = (size_t)k->scale_columns;
+	const struct source_dtype *d = k->scale.dtype;
+	const struct window *w = &r->scale;
+	const unsigned char *raw = w->bytes + (size_t)((line - w->row)*w->width + (first - w->first))*d->bytes;
+	if (d->type != SOURCE_NO_TYPE) quant_decode((uint32_t)d->type, raw, to, n);
+	else {
+		const bool e4 = !strcmp(d->name, "F8_E4M3");
+		for (size_t i = 0; i < n; i++) to[i] = e4 ? e4m3(raw[i]) : e8m0(raw[i]);
 	}
-	s->n = 0;
-	TRY(read_scales(r, line*k->scale_columns + first, n, s->scale));
-	if (k->zero.in.name) TRY(unpack(r, &k->zero, row, first, n, zero));
-	for (size_t i = 0; i < n; i++)
-		s->scale[i] = k->divided ? s->scale[i]/k->factor : s->scale[i]*k->factor;
-	for (size_t i = 0; i < n; i++) s->zero[i] = (float)((sign ? (int8_t)zero[i] : zero[i]) + k->bias);
-	s->line = line;
-	s->first = first;
-	s->n = n;
-	return GGU_OK;
+	for (size_t i = 0; i < n; i++) to[i] = k->divided ? to[i]/k->factor : to[i]*k->factor;
+}
+/* The same of zeros. Weights that have them are a single matrix. */
+static void load_zeros(const struct coded_raw *r, uint64_t line, uint64_t first, size_t n, float *to)
+{
+	const struct coded *k = r->k;
+	uint8_t zero[PIECE];
+	if (!k->zero.in.name) {
+		for (size_t i = 0; i < n; i++) to[i] = (float)k->bias;
+		return;
+	}
+	unpack(&k->zero, &r->zero, line, first, n, zero);
+	if (k->zero.in.dtype->bytes == 1) for (size_t i = 0; i < n; i++) to[i] = (float)((int8_t)zero[i] + k->bias);
+	else for (size_t i = 0; i < n; i++) to[i] = (float)(zero[i] + k->bias);
+}
+/* Sees that the reader has n scales and zeros from column `first` of a line of scales on. */
+static void take_scales(struct coded_reader *r, uint64_t line, uint64_t first, size_t n)
+{
+	if (line == r->line && first >= r->first && first + n <= r->first + r->n) return;
+	load_scales(r->raw, line, first, n, r->scale);
+	load_zeros(r->raw, line, first, n, r->zero);
+	r->line = line;
+	r->first = first;
+	r->n = n;
+}
+
+struct piece { uint64_t column; size_t n; const uint8_t *code; float *to; };
+/* What codes stand for, without a table where the compiler can convert several at once */
+static void look_up(const struct coded_reader *r, const struct piece *p)
+{
+	const struct coded *k = r->raw->k;
+	if (k->kind == CODED_INTEGER && k->code.in.dtype->bytes == 4)
+		for (size_t i = 0; i < p->n; i++) p->to[i] = (float)p->code[i];
+	else for (size_t i = 0; i < p->n; i++) p->to[i] = r->table[p->code[i]];
 }
 /* A piece whose scales follow each other, each for a block of columns */
-static enum ggu_status piece_of_blocks(struct reading *r, const struct piece *p, uint64_t scale_row)
+static void piece_of_blocks(struct coded_reader *r, const struct piece *p, uint64_t line)
 {
-	const uint64_t width = r->k->block_columns, first = p->column/width, last = (p->column + p->n - 1)/width;
+	const uint64_t width = r->raw->k->block_columns, first = p->column/width,
+		last = (p->column + p->n - 1)/width;
 	const float *scale, *zero;
 	uint64_t left = width - p->column%width;
-	TRY(take_scales(r, p->matrix, scale_row, first, (size_t)(last - first + 1)));
-	scale = r->s.scale + (first - r->s.first);
-	zero = r->s.zero + (first - r->s.first);
+	take_scales(r, line, first, (size_t)(last - first + 1));
+	scale = r->scale + (first - r->first);
+	zero = r->zero + (first - r->first);
 	if (width == 1) {
-		for (size_t i = 0; i < p->n; i++) p->to[i] = (r->table[p->code[i]] - zero[i])*scale[i];
-		return GGU_OK;
+		look_up(r, p);
+		for (size_t i = 0; i < p->n; i++) p->to[i] = (p->to[i] - zero[i])*scale[i];
+		return;
 	}
 	for (size_t i = 0; i < p->n; scale++, zero++, left = width)
 		for (const size_t end = left < p->n - i ? i + (size_t)left : p->n; i < end; i++)
 			p->to[i] = (r->table[p->code[i]] - *zero)**scale;
-	return GGU_OK;
-}
-/* coded_open has checked groups, but the file may have changed. */
-static enum ggu_status no_group(const struct reading *r)
-{
-	return ggu_fail(r->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, r->k->group.name, "there is no such group");
 }
 /* One for whose columns the list of groups says which scale they have */
-static enum ggu_status piece_of_groups(struct reading *r, const struct piece *p, uint64_t scale_row)
+static void piece_of_groups(struct coded_reader *r, const struct piece *p, uint64_t line)
 {
-	int32_t at[PIECE];
-	TRY(checkpoint_read(r->c, &r->k->group, p->column, at, p->n, r->err));
-	TRY(take_scales(r, p->matrix, scale_row, 0, (size_t)r->k->scale_columns));
+	take_scales(r, line, 0, (size_t)r->raw->k->scale_columns);
 	for (size_t i = 0; i < p->n; i++) {
-		if (at[i] < 0 || (uint64_t)at[i] >= r->k->scale_columns) return no_group(r);
-		p->to[i] = (r->table[p->code[i]] - r->s.zero[at[i]])*r->s.scale[at[i]];
+		const int32_t g = group_at(&r->raw->group, p->column + i);
+		p->to[i] = (r->table[p->code[i]] - r->zero[g])*r->scale[g];
 	}
-	return GGU_OK;
 }
-static enum ggu_status compute(struct reading *r, const struct piece *p)
+static uint64_t scale_line(const struct coded_raw *r, uint64_t line)
 {
 	const struct coded *k = r->k;
-	uint64_t scale_row = p->row/k->block_rows;
-	if (k->grouped_rows) {
-		int32_t group;
-		TRY(checkpoint_read(r->c, &k->group, p->row, &group, 1, r->err));
-		if (group < 0 || (uint64_t)group >= k->scale_rows) return no_group(r);
-		scale_row = (uint64_t)group;
-	}
-	return k->grouped_columns ? piece_of_groups(r, p, scale_row) : piece_of_blocks(r, p, scale_row);
+	if (k->grouped_rows) return (uint64_t)group_at(&r->group, line);
+	return line%k->rows/k->block_rows + (k->shared ? 0 : line/k->rows*k->scale_rows);
 }
-enum ggu_status coded_read(const struct checkpoint *source, const struct coded *k, uint64_t from, float *to, size_t n,
-	struct ggu_error *err)
+void coded_reader_init(struct coded_reader *r, const struct coded_raw *raw)
 {
-	struct reading r;               /* as large as its arrays, and a call may be for few elements */
-	struct piece p;
-	r.c = source;
-	r.k = k;
-	r.err = err;
-	r.many = n > k->columns;
-	r.s.n = 0;
-	p.to = to;
-	for (unsigned u = 0; u < 256; u++) r.table[u] = value(k->kind, &k->code.in, u);
-	for (; n; from += p.n, p.to += p.n, n -= p.n) {
+	r->raw = raw;
+	r->n = 0;
+	for (unsigned u = 0; u < 256; u++) r->table[u] = value(raw->k->kind, &raw->k->code.in, u);
+}
+void coded_compute(struct coded_reader *r, uint64_t from, float *to, size_t n)
+{
+	const struct coded *k = r->raw->k;
+	uint8_t code[PIECE];
+	for (struct piece p = { .code = code, .to = to }; n; from += p.n, p.to += p.n, n -= p.n) {
 		const uint64_t line = from/k->columns;
-		p.matrix = line/k->rows;
-		p.row = line%k->rows;
 		p.column = from%k->columns;
 		p.n = n < PIECE ? n : PIECE;
 		if (p.n > k->columns - p.column) p.n = (size_t)(k->columns - p.column);
-		TRY(unpack(&r, &k->code, line, p.column, p.n, p.code));
-		TRY(compute(&r, &p));
+		unpack(&k->code, &r->raw->code, line, p.column, p.n, code);
+		if (k->grouped_columns) piece_of_groups(r, &p, scale_line(r->raw, line));
+		else piece_of_blocks(r, &p, scale_line(r->raw, line));
+	}
+}
+
+enum ggu_status coded_read(const struct checkpoint *source, const struct coded *k, uint64_t from, float *to, size_t n,
+	struct ggu_error *err)
+{
+	for (size_t some; n; from += some, to += some, n -= some) {
+		struct coded_box b = { from/k->columns, 1, from%k->columns, k->columns - from%k->columns };
+		struct coded_raw *raw = NULL;
+		struct coded_reader r;          /* as large as its arrays, and a call may be for few elements */
+		if (b.n_columns > n) b.n_columns = n;
+		if (b.n_columns > BOX) b.n_columns = BOX;
+		if (b.n_columns == k->columns) b.n_lines = (n < BOX ? n : BOX)/k->columns;
+		some = (size_t)(b.n_lines*b.n_columns);
+		TRY(coded_fetch(source, k, &b, &raw, err));
+		coded_reader_init(&r, raw);
+		coded_compute(&r, from, to, some);
+		coded_raw_free(raw);
 	}
 	return GGU_OK;
 }

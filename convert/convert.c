@@ -502,7 +502,8 @@ const char *convert_source(const struct convert *c, size_t i)
 {
 	return c->plan.v[i].n_parts ? c->plan.v[i].part[0].t->name : "";
 }
-enum ggu_status convert_read(struct convert *c, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
+enum ggu_status convert_read(struct convert *c, struct recode_piece *p, struct ggu_error *err)
 {
-	return plan_read(&c->plan, i, at, to, n, err);
+	return plan_fetch(&c->plan, p, err);
 }
+enum ggu_status convert_finish(struct recode_piece *p, struct ggu_error *err) { return plan_finish(p, err); }

@@ -433,5 +433,6 @@ void plan_free(struct plan *p)
 	free(p->strip);
 	free(p->work);
 	free(p->raw);
+	plan_codes_let_go(p->codes);
 	*p = (struct plan){ 0 };
 }

@@ -18,6 +18,7 @@
  * error. */
 #ifndef CONVERT_PLAN_H
 #define CONVERT_PLAN_H
+#include "../quant/recode.h"
 #include "config.h"
 #include "view.h"
 
@@ -38,11 +39,18 @@ struct plan {
 	size_t n_denied; const char *denied;            /* biases where `bias` says no, and the first, in source */
 	/* reading: a strip of the current tensor */
 	void *strip, *work, *raw; size_t strip_bytes, work_bytes, raw_bytes;
-	size_t tensor, part; uint64_t from, to;         /* elements of the part in strip */
+	const struct view *filled; uint64_t from, to;   /* whose elements are in strip, and which; NULL: none */
+	struct codes *codes;                            /* the last strip of codes, or NULL */
 };
 enum ggu_status plan_new(struct plan *p, struct config *c, const struct checkpoint *source, struct ggu_error *err);
 void plan_free(struct plan *p);
-/* Reads n bytes of tensor i from byte `at` of its data (in type `from`) on. One thread. */
+void plan_codes_let_go(struct codes *s);           /* of a holder; the last frees it */
+/* Reads a piece of a tensor's data (in type `from`), but leaves to plan_finish what codes stand for. One thread. */
+enum ggu_status plan_fetch(struct plan *p, struct recode_piece *piece, struct ggu_error *err);
+/* Computes what plan_fetch left, and frees that, even if it fails. Once for a piece, before plan_free, from any
+ * thread. */
+enum ggu_status plan_finish(struct recode_piece *piece, struct ggu_error *err);
+/* Both: n bytes of tensor i from byte `at` on. One thread. */
 enum ggu_status plan_read(struct plan *p, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
 
 #endif

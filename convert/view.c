@@ -141,12 +141,15 @@ static const char *operate(struct view *v, char op, double x)
 	return NULL;
 }
 
+/* GPTQ and its like pack the [in][out] of a Conv1D as the [out][in] of a Linear. */
+static bool is_linear(const struct source_tensor *t) { return t->coded && t->coded->linear; }
+
 const char *view_apply(struct view *v, const char *name, const double *arg, size_t n)
 {
-	enum { PERMUTE, RESHAPE, SWAP, TRANSPOSE, TAKE, SQUEEZE, ADD, MUL, EXP, N_TRANSFORMS };
+	enum { PERMUTE, RESHAPE, SWAP, TRANSPOSE, LINEAR, TAKE, SQUEEZE, ADD, MUL, EXP, N_TRANSFORMS };
 	static const struct { const char *name; size_t n; } all[N_TRANSFORMS] = {       /* reshape takes any number */
 		[PERMUTE] = { "permute", 1 }, [RESHAPE] = { "reshape", 0 }, [SWAP] = { "swap", 2 },
-			[TRANSPOSE] = { "transpose", 0 },
+			[TRANSPOSE] = { "transpose", 0 }, [LINEAR] = { "linear", 0 },
 		[TAKE] = { "take", 3 }, [SQUEEZE] = { "squeeze", 0 }, [ADD] = { "add", 1 }, [MUL] = { "mul", 1 },
 		[EXP] = { "exp", 0 },
 	};
@@ -162,9 +165,9 @@ const char *view_apply(struct view *v, const char *name, const double *arg, size
 	if (v->joined) return "cannot follow a reshape that joined dimensions";
 	if (k == PERMUTE) return permute(v, arg[0]);
 	if (k == SWAP) e = swap(v, arg[0], arg[1]);
-	else if (k == TRANSPOSE) e = swap(v, -1, -2);
+	else if (k == TRANSPOSE || (k == LINEAR && !is_linear(v->t))) e = swap(v, -1, -2);
 	else if (k == TAKE) e = take(v, arg);
-	else squeeze(v);
+	else if (k == SQUEEZE) squeeze(v);
 	v->n_shape = v->n;
 	memcpy(v->shape, v->dim, sizeof v->dim);
 	return e;
@@ -234,8 +237,16 @@ static void turn(char *to, size_t to_step, const struct lines *l, size_t n, size
 	}
 }
 
-static enum ggu_status read_rows(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, char *to,
-	struct ggu_error *err)
+/* Where elements come from: the file, or what was read of it */
+struct input { const struct checkpoint *c; struct coded_reader *r; struct ggu_error *err; };
+static enum ggu_status get(const struct input *in, const struct source_tensor *t, uint64_t from, void *to, uint64_t n)
+{
+	if (!in->r) return checkpoint_read(in->c, t, from, to, (size_t)n, in->err);
+	coded_compute(in->r, from, to, (size_t)n);
+	return GGU_OK;
+}
+
+static enum ggu_status read_rows(const struct view *v, const struct input *in, uint64_t from, uint64_t n, char *to)
 {
 	size_t bytes = v->t->dtype->bytes;
 	uint64_t row = v->n ? v->dim[v->n - 1] : 1;
@@ -244,7 +255,7 @@ static enum ggu_status read_rows(const struct view *v, const struct checkpoint *
 		uint64_t at = v->offset + position(v, v->n, from), m = row - from%row;
 		if (m > n) m = n;
 		if (run && at != start + run) {
-			TRY(checkpoint_read(c, v->t, start, to, (size_t)run, err));
+			TRY(get(in, v->t, start, to, run));
 			to += run*bytes;
 			run = 0;
 		}
@@ -253,23 +264,31 @@ static enum ggu_status read_rows(const struct view *v, const struct checkpoint *
 		from += m;
 		n -= m;
 	}
-	return run ? checkpoint_read(c, v->t, start, to, (size_t)run, err) : GGU_OK;
+	return run ? get(in, v->t, start, to, run) : GGU_OK;
 }
 
-enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, void *to,
-	void *work, struct ggu_error *err)
+/* Is the last dimension the contiguous one? */
+static bool by_rows(const struct view *v) { return !v->n || (!view_crosswise(v) && v->stride[v->n - 1] == 1); }
+/* The dimensions after u */
+static struct view within(const struct view *v, unsigned u)
+{
+	struct view inner = *v;
+	inner.n = v->n - u - 1;
+	memmove(inner.dim, v->dim + u + 1, inner.n*sizeof *inner.dim);
+	memmove(inner.stride, v->stride + u + 1, inner.n*sizeof *inner.stride);
+	return inner;
+}
+static enum ggu_status read_from(const struct view *v, const struct input *in, uint64_t from, uint64_t n, void *to,
+	void *work)
 {
 	size_t bytes = v->t->dtype->bytes;
 	unsigned u = nearest(v);
 	uint64_t unit = view_unit(v);
 	char *out = to;
-	struct view inner = *v;
-	if (!v->n || (u == v->n - 1 && v->stride[u] == 1)) return read_rows(v, c, from, n, to, err);
-	if (from%unit || n%unit) return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, v->t->name,
+	const struct view inner = by_rows(v) ? *v : within(v, u);
+	if (by_rows(v)) return read_rows(v, in, from, n, to);
+	if (from%unit || n%unit) return ggu_fail(in->err, GGU_ERR_STATE, GGU_NO_OFFSET, v->t->name,
 		"a read that does not begin and end between strips");
-	inner.n = v->n - u - 1;
-	memmove(inner.dim, v->dim + u + 1, inner.n*sizeof *inner.dim);
-	memmove(inner.stride, v->stride + u + 1, inner.n*sizeof *inner.stride);
 	while (n) {
 		uint64_t k = from/unit, run = v->dim[u] - k%v->dim[u], base = v->offset + position(v, u + 1, k);
 		run = strip(v, u, run < n/unit ? run : n/unit);
@@ -277,8 +296,8 @@ enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint
 		for (uint64_t t = 0, some; t < unit; t += some) {
 			some = unit - t < LINES ? unit - t : LINES;
 			for (uint64_t i = 0; i < some; i++)
-				TRY(checkpoint_read(c, v->t, base + position(&inner, inner.n, t + i),
-					(char *)work + i*span*bytes, span, err));
+				TRY(get(in, v->t, base + position(&inner, inner.n, t + i),
+					(char *)work + i*span*bytes, span));
 			const struct lines l = { work, span*bytes, (size_t)some, (size_t)v->stride[u] };
 			turn(out + t*bytes, (size_t)unit, &l, (size_t)run, bytes);
 		}
@@ -287,6 +306,49 @@ enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint
 		n -= run*unit;
 	}
 	return GGU_OK;
+}
+
+enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, void *to,
+	void *work, struct ggu_error *err)
+{
+	return read_from(v, &(struct input){ .c = c, .err = err }, from, n, to, work);
+}
+void view_compute(const struct view *v, struct coded_reader *r, uint64_t from, uint64_t n, void *to, void *work)
+{
+	read_from(v, &(struct input){ .r = r }, from, n, to, work);
+}
+
+/* Widens the box, lines and columns from the first to the one after the last, by `span` elements from p on. */
+static void widen(struct coded_box *b, uint64_t columns, uint64_t p, uint64_t span)
+{
+	const uint64_t line = p/columns, last = (p + span - 1)/columns;
+	const uint64_t column = line == last ? p%columns : 0, end = line == last ? p%columns + span : columns;
+	if (line < b->line) b->line = line;
+	if (last >= b->n_lines) b->n_lines = last + 1;
+	if (column < b->column) b->column = column;
+	if (end > b->n_columns) b->n_columns = end;
+}
+struct coded_box view_box(const struct view *v, uint64_t from, uint64_t n)
+{
+	const bool rows = by_rows(v);
+	const unsigned u = nearest(v);
+	const uint64_t columns = v->t->coded->columns, unit = view_unit(v), row = v->n ? v->dim[v->n - 1] : 1;
+	struct coded_box b = { UINT64_MAX, 0, UINT64_MAX, 0 };
+	uint64_t down = 0, across = 0;          /* from the first element of a unit to its last */
+	for (unsigned i = u + 1; i < v->n; i++)
+		*(v->stride[i]%columns ? &across : &down) += (v->dim[i] - 1)*v->stride[i];
+	for (uint64_t some; n; from += some, n -= some) {
+		const uint64_t k = from/unit, left = rows ? row - from%row : v->dim[u] - k%v->dim[u];
+		const uint64_t most = rows ? n : n/unit, run = left < most ? left : most;
+		const uint64_t base = v->offset + (rows ? position(v, v->n, from) : position(v, u + 1, k));
+		const uint64_t span = (rows ? run : (run - 1)*v->stride[u] + 1) + across;
+		widen(&b, columns, base, span);
+		if (down) widen(&b, columns, base + down, span);
+		some = rows ? run : run*unit;
+	}
+	b.n_lines -= b.line;
+	b.n_columns -= b.column;
+	return b;
 }
 
 void view_operate(const struct view *v, float *x, size_t n)

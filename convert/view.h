@@ -9,6 +9,7 @@
  *   permute(h)              rows of h heads from halves (rotate-half) to interleaved pairs
  *   reshape(a, b, ...)      other dimensions for the same elements in order; one may be -1
  *   swap(a, b)  transpose   exchange two axes, counted from 0, or from the end by negative numbers; the last two
+ *   linear                  transpose, except for codes that are [out][in] whatever the model's own weights are
  *   take(axis, from, n)     a range of one axis
  *   squeeze                 remove dimensions of 1
  *   add(x)  mul(x)  exp     in float32
@@ -17,6 +18,7 @@
 #ifndef CONVERT_VIEW_H
 #define CONVERT_VIEW_H
 #include "checkpoint.h"
+#include "coded.h"
 
 enum { VIEW_MAX_DIMS = 10, VIEW_MAX_OPS = 4 };
 struct view_op { char op; float x; };           /* '+', '*', 'e' */
@@ -43,6 +45,9 @@ bool view_crosswise(const struct view *v);
 size_t view_work_bytes(const struct view *v, uint64_t n);
 enum ggu_status view_read(const struct view *v, const struct checkpoint *c, uint64_t from, uint64_t n, void *to,
 	void *work, struct ggu_error *err);
+/* Of a coded tensor: the box of all elements that such a read needs, and the same read from what that holds. */
+struct coded_box view_box(const struct view *v, uint64_t from, uint64_t n);
+void view_compute(const struct view *v, struct coded_reader *r, uint64_t from, uint64_t n, void *to, void *work);
 void view_operate(const struct view *v, float *x, size_t n);
 
 #endif

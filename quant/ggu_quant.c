@@ -87,10 +87,10 @@ static uint32_t choose(void *ctx, const char *name)
 	uint32_t type = r->o->choose(r->o->ctx, ggu_file_find(r->f, name));
 	return type == UINT32_MAX ? RECIPE_KEEP : type;
 }
-static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
+static enum ggu_status read_from(void *ctx, struct recode_piece *p, struct ggu_error *err)
 {
 	const struct run *r = ctx;
-	return ggu_read(r->f, r->t[i], at, to, n, err);
+	return ggu_read(r->f, r->t[p->i], p->at, p->to, p->n, err);
 }
 static void done(void *ctx, size_t i, const struct recode_result *result, double error, size_t n_unseen)
 {

@@ -27,6 +27,7 @@ struct chunk {
 	size_t rows;                            /* 0: bytes are copied */
 	bool last;                              /* of its tensor */
 	struct buffer in, out;
+	void *later;                            /* what is left of reading */
 	struct quant_feedback *feedback;        /* or NULL */
 	struct recode_result result;            /* bad_at, lost_at: from the start of the chunk */
 	size_t n_none, none_at;                 /* weights that are not finite as floats, the first of them */
@@ -171,7 +172,7 @@ static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int work
 	if (!x || !room(&c->out, (size_t)c->out_bytes))
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, t->name, "out of memory");
 	for (size_t row = 0; row < c->rows; row += group) {
-		size_t k = c->rows - row < group ? c->rows - row : group;
+		size_t k = size_least(c->rows - row, group);
 		unsigned char *out = c->out.p + row*(size_t)c->of->out_row;
 		quant_decode(t->from, c->in.p + row*(size_t)c->of->in_row, x, k*cols);
 		inspect(c, x, k*cols, row*cols, recode_range(t->to));
@@ -185,17 +186,33 @@ static enum ggu_status convert_chunk(struct recode *r, struct chunk *c, int work
 	}
 	return GGU_OK;
 }
+static struct recode_piece piece_of(const struct chunk *c)
+{
+	return (struct recode_piece){ c->of->i, c->at, c->in.p, (size_t)c->in_bytes, c->later };
+}
 static enum ggu_status read_chunk(const struct recode *r, struct chunk *c)
 {
+	struct recode_piece p;
+	enum ggu_status s;
 	if (!room(&c->in, (size_t)c->in_bytes))
 		return ggu_fail(&c->err, GGU_ERR_NOMEM, GGU_NO_OFFSET, c->of->t.name, "out of memory");
-	return r->job->read(r->job->ctx, c->of->i, c->at, c->in.p, (size_t)c->in_bytes, &c->err);
+	p = piece_of(c);
+	s = r->job->read(r->job->ctx, &p, &c->err);
+	if (s == GGU_OK) c->later = p.later;
+	return s;
+}
+static enum ggu_status finish_chunk(const struct recode *r, struct chunk *c)
+{
+	struct recode_piece p = piece_of(c);
+	c->later = NULL;
+	return r->job->finish(r->job->ctx, &p, &c->err);
 }
 static void work(void *ctx, size_t slot, int worker)
 {
 	struct recode *r = ctx;
 	struct chunk *c = &r->chunks[slot];
 	if (c->status == GGU_OK && c->in_bytes && r->job->read_anywhere) c->status = read_chunk(r, c);
+	if (c->status == GGU_OK && c->later) c->status = finish_chunk(r, c);
 	if (c->status == GGU_OK && c->rows) c->status = convert_chunk(r, c, worker, &c->err);
 }
 

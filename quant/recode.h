@@ -30,6 +30,14 @@ struct recode_result {
  * scale does, which makes its block useless; where the scales of other types cannot follow (most are F16, so that 65504
  * is held in any block). Infinity: there is none. */
 float recode_range(uint32_t type);
+/* n bytes of tensor i from byte `at` on, to be put into `to` */
+struct recode_piece {
+	size_t i;
+	uint64_t at;
+	void *to;
+	size_t n;
+	void *later;                    /* what read leaves to finish; NULL: nothing */
+};
 struct recode_job {
 	size_t n;                       /* tensors */
 	int effort;
@@ -37,14 +45,18 @@ struct recode_job {
 	bool measure;                   /* fill error, norm, without and with */
 	bool keep_non_finite;           /* otherwise weights that are not finite are refused if `to` is a block type */
 	bool read_anywhere;             /* read may be called by several threads at once, in any order */
-	void *ctx;                      /* of the following; each but read is called by one thread at a time */
+	/* of the following; all but read and finish are called by one thread at a time */
+	void *ctx;
 	/* fills *t, which read and end can use; tensors in order */
 	enum ggu_status (*begin)(void *ctx, size_t i, struct recode_tensor *t, struct ggu_error *err);
 	/* The factor of matrix `mat` of tensor i, which recode frees, or NULL: its rows have no feedback. May itself be
 	 * NULL. */
 	enum ggu_status (*factor)(void *ctx, size_t i, size_t mat, struct quant_feedback **q, struct ggu_error *err);
-	/* reads n bytes of tensor i from byte `at` on; forward and without gaps, unless read_anywhere */
-	enum ggu_status (*read)(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
+	/* reads a piece; forward and without gaps, unless read_anywhere */
+	enum ggu_status (*read)(void *ctx, struct recode_piece *p, struct ggu_error *err);
+	/* Computes what read, if it succeeded, has left in p->later, and frees that: once, from any thread, in any
+	 * order. NULL if read leaves nothing. */
+	enum ggu_status (*finish)(void *ctx, struct recode_piece *p, struct ggu_error *err);
 	/* writes the next n bytes of the output */
 	enum ggu_status (*write)(void *ctx, const void *p, size_t n, struct ggu_error *err);
 	/* all of tensor i is written; tensors in order. After an error it is called too, with result NULL, for every

@@ -148,10 +148,15 @@ static enum ggu_status factor(void *ctx, size_t i, size_t mat, struct quant_feed
 	struct factors *f = ((struct run *)ctx)->factors;
 	return f ? factors_get(f, i, mat, q, err) : GGU_OK;
 }
-static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
+static enum ggu_status read_from(void *ctx, struct recode_piece *p, struct ggu_error *err)
 {
 	const struct remake *r = ((struct run *)ctx)->r;
-	return r->read(r->read_ctx, i, at, to, n, err);
+	return r->read(r->read_ctx, p, err);
+}
+static enum ggu_status finish(void *ctx, struct recode_piece *p, struct ggu_error *err)
+{
+	const struct remake *r = ((struct run *)ctx)->r;
+	return r->finish(r->read_ctx, p, err);
 }
 static enum ggu_status write_to(void *ctx, const void *p, size_t n, struct ggu_error *err)
 {
@@ -175,7 +180,7 @@ enum ggu_status remake_write(const struct remake *r, struct ggu_writer *w, const
 		.n = r->n, .effort = r->effort, .objective = r->objective, .measure = r->measure,
 		.keep_non_finite = r->keep_non_finite,
 		.read_anywhere = r->read_anywhere, .ctx = &run, .begin = begin, .factor = factor, .read = read_from,
-		.write = write_to, .end = end,
+		.finish = r->finish ? finish : NULL, .write = write_to, .end = end,
 	};
 	enum ggu_status s = ggu_writer_begin_sink(w, to, err);
 	if (s == GGU_OK && r->covariance) s = factors_new(&run.factors, r, ggu_pool_size(pool), err);

@@ -27,9 +27,10 @@ struct remake {
 	const struct ggu_tensor *const *t;
 	const uint32_t *from;                   /* [n] types that read returns; NULL: those of t */
 	const struct recipe_choice *choice;     /* [n] */
-	/* reads n bytes of tensor i from byte `at` of its data on; called forward, tensor after tensor, by one thread
-	 * at a time, or, with read_anywhere, by several threads at once, in any order */
-	enum ggu_status (*read)(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);
+	/* reads a piece; called forward, tensor after tensor, by one thread at a time, or, with read_anywhere, by
+	 * several threads at once, in any order */
+	enum ggu_status (*read)(void *ctx, struct recode_piece *p, struct ggu_error *err);
+	enum ggu_status (*finish)(void *ctx, struct recode_piece *p, struct ggu_error *err);    /* as in recode.h */
 	void *read_ctx;
 	bool read_anywhere;
 	const struct ggu_importance *importance;        /* or NULL */

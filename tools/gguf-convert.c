@@ -60,9 +60,14 @@ struct job {
 	struct recipe_choice *choice;
 };
 
-static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
+static enum ggu_status read_from(void *ctx, struct recode_piece *p, struct ggu_error *err)
 {
-	return convert_read(ctx, i, at, to, n, err);
+	return convert_read(ctx, p, err);
+}
+static enum ggu_status finish(void *ctx, struct recode_piece *p, struct ggu_error *err)
+{
+	(void)ctx;
+	return convert_finish(p, err);
 }
 
 /* recipe NULL: the types that convert chose. Returns the metadata to write, which the caller frees. */
@@ -87,8 +92,8 @@ static struct ggu_meta *plan(struct job *j, struct convert *c, const char *dir, 
 		file_type = typeplan_choose(&p, recipe, dir, convert_meta(c), j->t, n, j->choice);
 	}
 	j->r = (struct remake_run){
-		.re = { .n = n, .t = j->t, .from = j->from, .choice = j->choice, .read = read_from, .read_ctx = c,
-			.effort = QUANT_EFFORT_DEFAULT },
+		.re = { .n = n, .t = j->t, .from = j->from, .choice = j->choice, .read = read_from,
+			.finish = finish, .read_ctx = c, .effort = QUANT_EFFORT_DEFAULT },
 		.name = dir, .imatrix = im, .imatrix_name = o.imatrix, .damp = -1, .doing = "converting",
 		.verbose = msg_verbose && !o.dry_run };
 	for (size_t i = 0; i < n; i++)

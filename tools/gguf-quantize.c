@@ -104,15 +104,15 @@ struct run {
 	uint32_t *from;                 /* [n]: types that are read, or NULL: those of t */
 };
 
-static enum ggu_status read_from(void *ctx, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err)
+static enum ggu_status read_from(void *ctx, struct recode_piece *p, struct ggu_error *err)
 {
 	const struct run *r = ctx;
-	const unsigned char *made = remake_run_made(&r->re, i);
+	const unsigned char *made = remake_run_made(&r->re, p->i);
 	if (made) {
-		memcpy(to, made + at, n);
+		memcpy(p->to, made + p->at, p->n);
 		return GGU_OK;
 	}
-	return ggu_read(r->in, r->t[i], at, to, n, err);
+	return ggu_read(r->in, r->t[p->i], p->at, p->to, p->n, err);
 }
 /* Dies if a tensor must not or cannot be quantized; a dry run only warns of the first. */
 static void check_sources(const struct run *r)

@@ -30,6 +30,7 @@ for scheme in $(sed -n 's/^	{ "\([a-z0-9-]*\)", .*/\1/p' "$SRC/tests/cli/tool_co
 		gguf-convert -q -t $type -o "$TMP/want.gguf" "$TMP/floats"
 		same "... the same bytes as from floats" "$TMP/got.gguf" "$TMP/want.gguf"
 	done
+	is "$scheme: any box is what the whole has there" "$("$BUILD/tests/cli/tool_boxes" "$TMP/coded" $seed)" "7 7"
 done
 is "every scheme was tried" "$seed" "$(grep -c '[.]method = ' "$SRC/tests/cli/tool_coded.c")"
 
@@ -58,6 +59,34 @@ for row in 'fp8/scale/_proj.weight_scale_inv: scales do not fit the weights' \
 	folders "$scheme" 1 "$fault"
 	refused "$scheme, wrong $fault" "$text"
 done
+
+# ---- Conv1D: a model whose own weights are [in][out] ----
+cat >"$TMP/conv.yaml" <<'END'
+schema: 1
+arch: conv
+like: llama
+classes: {ConvForCausalLM: {}}
+convert:
+  tensors:
+    blk.{i}.attn_output.*: {from: "model.layers.{i}.self_attn.o_proj.*", transform: linear}
+END
+sed 's/linear/transpose/' "$TMP/conv.yaml" >"$TMP/turned.yaml"
+# of FOLDER DESCRIPTION: what becomes of the matrix
+of()
+{
+	jq '.architectures = ["ConvForCausalLM"]' "$TMP/$1/config.json" >"$TMP/c" && cp "$TMP/c" "$TMP/$1/config.json"
+	gguf-convert -q -t f32 --arch-file "$TMP/$2.yaml" -o "$TMP/conv.gguf" "$TMP/$1" || echo "$1 with $2"
+	gguf-cat "$TMP/conv.gguf" blk.0.attn_output.weight | sha256sum
+}
+for scheme in gptq-4 gptq-2-act awq auto-round-v2; do
+	folders "$scheme" 1
+	gguf-convert -q -t f32 -o "$TMP/want.gguf" "$TMP/floats"
+	is "$scheme packs a Conv1D as a Linear" "$(of coded conv)" \
+		"$(gguf-cat "$TMP/want.gguf" blk.0.attn_output.weight | sha256sum)"
+	is "... floats of a Conv1D are transposed" "$(of floats conv)" "$(of floats turned)"
+done
+folders ct-8-act 1
+is "other codes of a Conv1D are transposed" "$(of coded conv)" "$(of floats turned)"
 
 # ---- other words of config.json ----
 folders gptq-4 1

@@ -97,7 +97,7 @@ static void write_file(struct file *f, const char *folder)
 	snprintf(path, sizeof path, "%s/model.safetensors", folder);
 	out = fopen(path, "wb");
 	if (!out) exit(2);
-	for (int i = 0; i < 8; i++) fputc((int)(f->n >> 8*i & 255), out);
+	for (int i = 0; i < 8; i++) fputc((int)((uint64_t)f->n >> 8*i & 255), out);
 	if (fwrite(f->header, 1, f->n, out) != f->n || fwrite(f->data, 1, f->n_data, out) != f->n_data || fclose(out))
 		exit(2);
 }

@@ -138,6 +138,7 @@ while [ $((n += 29)) -le "$calls" ]; do
 done
 is "gguf-convert of codes, malloc1, every 29th call" "$bad" ""
 rm out
+walk_some "gguf-convert of codes" gguf-convert --no-sandbox -j2 -t q4_0 -o out codes
 
 convert() { walk_all "gguf-convert $1" gguf-convert --no-sandbox -j2 -t "$1" -o out small; }
 convert auto

@@ -77,6 +77,7 @@ static void transposes(void **state)
 	(void)state;
 	for (int r = 0; r < 11; r++) for (int j = 0; j < 7; j++) want[r*7 + j] = (int16_t)(j*11 + r);
 	check("7, 11", 77, (struct step[]){ { "transpose", { 0 }, 0 }, { 0 } }, want, 77);
+	check("7, 11", 77, (struct step[]){ { "linear", { 0 }, 0 }, { 0 } }, want, 77);
 	for (int e = 0; e < 3; e++)
 		for (int r = 0; r < 4; r++)
 			for (int j = 0; j < 5; j++) batch[(e*4 + r)*5 + j] = (int16_t)((e*5 + j)*4 + r);
