@@ -8,9 +8,7 @@
 #include <string.h>
 #include "../libgguf/text.h"
 #include "../libgguf/try.h"
-#include "../model/util/file.h"
-#include "checkpoint_internal.h"
-#include "coded.h"
+#include "coded_internal.h"
 
 /* Where AWQ has the codes of eight columns in an integer */
 static const uint8_t awq_places[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
@@ -24,6 +22,8 @@ static const struct scheme {
 	const char *zero, *group, *shape, *factor;      /* NULL: there are none */
 	bool turned;                    /* a column of codes is a row of the weight */
 	bool divided;                   /* scales are divided by the factor */
+	float by;                       /* which is this one if no tensor has it; 0: 1 */
+	bool linear;                    /* the weight of a Conv1D is stored as a Linear's, as it also is if turned */
 	int bias;                       /* of zeros */
 	const uint8_t *place;           /* as in struct coded_packed */
 } schemes[] = {
@@ -43,12 +43,15 @@ static const struct scheme {
 	{ "auto-round", "packing_format", "auto_round", false, QWEIGHT, .group = ".g_idx", .turned = true },
 	{ "auto-round", "packing_format", "auto_round:auto_awq", false, QWEIGHT, .turned = true,
 		.place = awq_places },
+	{ "bitsandbytes", .code = ".weight", .scale = ".SCB", .name = ".weight", .divided = true, .by = 127,
+		.linear = true },       /* LLM.int8 */
 };
 #undef QWEIGHT
 enum { N_SCHEMES = sizeof schemes/sizeof *schemes };
 /* Endings of what belongs to activations and to the cache, or to tensors of which nothing else is left */
 static const char *const not_weights[] = { ".input_scale", ".input_scale_ub", ".input_zero_point",
-	".input_global_scale", ".output_scale", "activation_scale", ".q_scale", ".k_scale", ".v_scale" };
+	".input_global_scale", ".output_scale", "activation_scale", ".q_scale", ".k_scale", ".v_scale",
+	".weight_format" };
 
 /* ---- config.json ---- */
 
@@ -62,11 +65,19 @@ static const json_t *said(const struct config *c)
 	}
 	return NULL;
 }
+static bool is_bnb(const char *method) { return method && !strcmp(method, "bitsandbytes"); }
+/* bitsandbytes did not always have its name in config.json. */
+static const char *method_of(const json_t *q)
+{
+	const json_t *method = json_object_get(q, "quant_method");
+	const bool bits = json_is_true(json_object_get(q, "load_in_4bit")) ||
+		json_is_true(json_object_get(q, "load_in_8bit"));
+	return method ? json_string_value(method) : bits ? "bitsandbytes" : NULL;
+}
 /* Is s what quantization_config says? */
 static bool is_said(const struct scheme *s, const json_t *q)
 {
-	const char *method = json_string_value(json_object_get(q, "quant_method")),
-		*format = s->key ? json_string_value(json_object_get(q, s->key)) : NULL;
+	const char *method = method_of(q), *format = s->key ? json_string_value(json_object_get(q, s->key)) : NULL;
 	if (!method || strcmp(method, s->method)) return false;
 	return !s->key || (format ? text_same(format, s->format) : s->absent);
 }
@@ -93,14 +104,7 @@ static uint64_t told(const json_t *q, bool columns)
 
 /* ---- the parts of a weight ---- */
 
-struct finder {
-	const struct checkpoint *source;
-	struct checkpoint made;         /* only its tensors */
-	bool *gone;                     /* tensors of `source` that are parts of weights, or not needed */
-	const json_t *said;
-	struct ggu_error *err;
-};
-static enum ggu_status misfit(const struct finder *f, const struct source_tensor *t, const char *what)
+enum ggu_status finder_misfit(const struct finder *f, const struct source_tensor *t, const char *what)
 {
 	return file_fail(f->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, t->name, "%s", what);
 }
@@ -113,8 +117,14 @@ static char *joined(const char *base, size_t n, const char *ending)
 	strcpy(name + n, ending);
 	return name;
 }
-/* Takes the tensor base + ending, if there is one, into *t. */
-static enum ggu_status take(const struct finder *f, const char *base, size_t n, const char *ending,
+static enum ggu_status as_stored(const struct finder *f, const struct source_tensor *t)
+{
+	uint64_t stride = 1;
+	for (unsigned i = t->n_dims; i-- > 0; stride *= t->shape[i])
+		if (t->shape[i] > 1 && t->stride[i] != stride) return finder_misfit(f, t, "is not stored row by row");
+	return GGU_OK;
+}
+enum ggu_status finder_take(const struct finder *f, const char *base, size_t n, const char *ending,
 	struct source_tensor *t)
 {
 	const struct source_tensor *found;
@@ -123,26 +133,21 @@ static enum ggu_status take(const struct finder *f, const char *base, size_t n, 
 	name = joined(base, n, ending);
 	if (!name) return ggu_no_memory(f->err);
 	found = checkpoint_find(f->source, name);
-	if (found) {
-		*t = *found;
-		t->name = name;
-		f->gone[found - f->source->tensors] = true;
-	} else free(name);
-	return GGU_OK;
-}
-static enum ggu_status as_stored(const struct finder *f, const struct source_tensor *t)
-{
-	uint64_t stride = 1;
-	for (unsigned i = t->n_dims; i-- > 0; stride *= t->shape[i])
-		if (t->shape[i] > 1 && t->stride[i] != stride) return misfit(f, t, "is not stored row by row");
-	return GGU_OK;
+	if (!found) {
+		free(name);
+		return GGU_OK;
+	}
+	*t = *found;
+	t->name = name;
+	f->gone[found - f->source->tensors] = true;
+	return as_stored(f, t);
 }
 /* A dimension counted from the end, or 1 */
 static uint64_t dim(const struct source_tensor *t, unsigned from_end)
 {
 	return t->n_dims > from_end ? t->shape[t->n_dims - 1 - from_end] : 1;
 }
-static bool type_is(const struct source_tensor *t, const char *name) { return !strcmp(t->dtype->name, name); }
+bool finder_type_is(const struct source_tensor *t, const char *name) { return !strcmp(t->dtype->name, name); }
 static uint64_t words_of(uint64_t n, unsigned bits) { return n/32*bits + (n%32*bits + 31)/32; }
 /* How many bits a number has of which `n` are packed in so many words; 0: that cannot be. */
 static unsigned bits_of(uint64_t n, uint64_t words)
@@ -168,7 +173,7 @@ static enum ggu_status find_kind(const struct finder *f, struct coded *k)
 	};
 	const struct source_tensor *t = &k->code.in;
 	for (size_t i = 0; i < sizeof all/sizeof *all; i++) {
-		if (!type_is(t, all[i].dtype)) continue;
+		if (!finder_type_is(t, all[i].dtype)) continue;
 		k->kind = all[i].kind;
 		k->code.bits = all[i].bits;
 		return GGU_OK;
@@ -181,10 +186,10 @@ static enum ggu_status read_shape(const struct finder *f, const struct source_te
 {
 	const struct source_tensor *c = &k->code.in;
 	int64_t n[SOURCE_MAX_DIMS];
-	bool fits = type_is(t, "I64") && t->n_weights == c->n_dims && c->n_dims > 0;
+	bool fits = finder_type_is(t, "I64") && t->n_weights == c->n_dims && c->n_dims > 0;
 	if (fits) TRY(checkpoint_read(f->source, t, 0, n, c->n_dims, f->err));
 	for (unsigned i = 0; fits && i + 1 < c->n_dims; i++) fits = n[i] > 0 && (uint64_t)n[i] == c->shape[i];
-	if (!fits || n[c->n_dims - 1] < 1) return misfit(f, t, "is not the shape of the packed weights");
+	if (!fits || n[c->n_dims - 1] < 1) return finder_misfit(f, t, "is not the shape of the packed weights");
 	k->columns = (uint64_t)n[c->n_dims - 1];
 	return GGU_OK;
 }
@@ -198,14 +203,14 @@ static enum ggu_status measure_words(const struct finder *f, const struct scheme
 		k->columns = dim(&k->scale, 0);
 		k->code.down = k->columns == packed;
 	} else if (shape->name) TRY(read_shape(f, shape, k));
-	else return misfit(f, t, "has no shape");
+	else return finder_misfit(f, t, "has no shape");
 	k->code.bits = bits_of(k->columns, k->code.down ? dim(&k->zero.in, 0) : packed);
 	if (!k->code.bits || (s->turned && t->n_dims != 2))
-		return misfit(f, t, "has a shape that fits no packed weights");
+		return finder_misfit(f, t, "has a shape that fits no packed weights");
 	if (k->code.down) k->rows = k->rows*32/k->code.bits;
 	k->code.place = s->place;
 	return !s->place || (k->code.bits == 4 && k->columns%8 == 0) ? GGU_OK :
-		misfit(f, t, "does not have eight codes of 4 bits");
+		finder_misfit(f, t, "does not have eight codes of 4 bits");
 }
 /* Rows and columns of codes */
 static enum ggu_status measure(const struct finder *f, const struct scheme *s, const struct source_tensor *shape,
@@ -215,8 +220,8 @@ static enum ggu_status measure(const struct finder *f, const struct scheme *s, c
 	k->code.width = dim(t, 0);
 	k->rows = dim(t, 1);
 	if (!t->n_weights || k->code.width > UINT64_MAX/32 || k->rows > UINT64_MAX/32)
-		return misfit(f, t, "is empty, or too large");
-	if (type_is(t, "I32")) return measure_words(f, s, shape, k);
+		return finder_misfit(f, t, "is empty, or too large");
+	if (finder_type_is(t, "I32")) return measure_words(f, s, shape, k);
 	k->columns = k->code.width*(8/k->code.bits);
 	return shape->name ? read_shape(f, shape, k) : GGU_OK;
 }
@@ -226,10 +231,11 @@ static enum ggu_status fit_scales(const struct finder *f, struct coded *k)
 	const struct source_tensor *c = &k->code.in, *s = &k->scale;
 	const unsigned lack = c->n_dims > s->n_dims ? c->n_dims - s->n_dims : 0;
 	uint64_t of_matrix;
-	if (s->dtype->type == SOURCE_NO_TYPE && !type_is(s, "F8_E4M3") && !type_is(s, "F8_E8M0") && !type_is(s, "U8"))
+	if (s->dtype->type == SOURCE_NO_TYPE && !finder_type_is(s, "F8_E4M3") && !finder_type_is(s, "F8_E8M0") &&
+		!finder_type_is(s, "U8"))
 		return file_fail(f->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, s->name, "scales are %s",
 			s->dtype->name);
-	if (s->dtype->type == GGU_TYPE_F64) return misfit(f, s, "scales are F64");
+	if (s->dtype->type == GGU_TYPE_F64) return finder_misfit(f, s, "scales are F64");
 	k->scale_rows = s->n_weights == 1 || lack > 1 ? 1 : dim(s, !lack);
 	k->scale_columns = s->n_weights == 1 || lack ? 1 : dim(s, 0);
 	of_matrix = k->scale_rows*k->scale_columns;
@@ -238,7 +244,7 @@ static enum ggu_status fit_scales(const struct finder *f, struct coded *k)
 	k->block_columns = block_of(k->columns, k->scale_columns, told(f->said, true));
 	if (!k->block_rows || !k->block_columns || s->n_dims > c->n_dims + (s->n_weights == 1) ||
 		(!k->shared && s->n_weights/of_matrix != c->n_weights/(k->code.width*dim(c, 1))))
-		return misfit(f, s, "scales do not fit the weights");
+		return finder_misfit(f, s, "scales do not fit the weights");
 	return GGU_OK;
 }
 static enum ggu_status fit_zeros(const struct finder *f, const struct scheme *s, struct coded *k)
@@ -249,17 +255,17 @@ static enum ggu_status fit_zeros(const struct finder *f, const struct scheme *s,
 	if (!z->in.name) return GGU_OK;
 	z->bits = 8;
 	z->width = dim(&z->in, 0);
-	if (type_is(&z->in, "I32") && type_is(&k->code.in, "I32")) {
+	if (finder_type_is(&z->in, "I32") && finder_type_is(&k->code.in, "I32")) {
 		z->bits = k->code.bits;
 		z->place = k->code.place;
 		z->down = !s->turned;
 		if (z->down) down = words_of(r, z->bits);
 		else across = words_of(c, z->bits);
-	} else if (!type_is(&z->in, "I8"))
+	} else if (!finder_type_is(&z->in, "I8"))
 		return file_fail(f->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, z->in.name, "zeros are %s",
 			z->in.dtype->name);
 	return dim(&z->in, 1) == down && z->width == across && z->in.n_dims <= 2 && k->code.in.n_dims == 2 ? GGU_OK :
-		misfit(f, &z->in, "zeros do not fit the scales");
+		finder_misfit(f, &z->in, "zeros do not fit the scales");
 }
 /* Checks the list of groups. One that says the same as the sizes of blocks is left out. */
 static enum ggu_status fit_group(const struct finder *f, const struct scheme *s, struct coded *k)
@@ -269,14 +275,15 @@ static enum ggu_status fit_group(const struct finder *f, const struct scheme *s,
 		block = s->turned ? k->block_rows : k->block_columns;
 	bool plain = true;
 	if (!g->name) return GGU_OK;
-	if (!type_is(g, "I32") || g->n_dims != 1 || g->n_weights != n || (!s->turned && n_scales > CODED_PIECE))
-		return misfit(f, g, "does not fit the weights");
+	if (!finder_type_is(g, "I32") || g->n_dims != 1 || g->n_weights != n || (!s->turned && n_scales > CODED_PIECE))
+		return finder_misfit(f, g, "does not fit the weights");
 	for (uint64_t i = 0; i < n; i += CODED_PIECE) {
 		int32_t at[CODED_PIECE];
 		const size_t some = n - i < CODED_PIECE ? (size_t)(n - i) : CODED_PIECE;
 		TRY(checkpoint_read(f->source, g, i, at, some, f->err));
 		for (size_t j = 0; j < some; j++) {
-			if (at[j] < 0 || (uint64_t)at[j] >= n_scales) return misfit(f, g, "there is no such group");
+			if (at[j] < 0 || (uint64_t)at[j] >= n_scales)
+				return finder_misfit(f, g, "there is no such group");
 			plain &= (uint64_t)at[j] == (i + j)/block;
 		}
 	}
@@ -288,13 +295,13 @@ static enum ggu_status fit_factor(const struct finder *f, const struct scheme *s
 	struct coded *k)
 {
 	float x;
-	k->factor = 1;
-	if (!t->name) return GGU_OK;
-	if (!type_is(t, "F32") || t->n_weights != 1) return misfit(f, t, "expected one F32");
-	TRY(checkpoint_read(f->source, t, 0, &x, 1, f->err));
-	if (!(x > 0 && x < INFINITY)) return misfit(f, t, "is not above 0");
-	k->factor = x;
+	k->factor = s->by ? s->by : 1;
 	k->divided = s->divided;
+	if (!t->name) return GGU_OK;
+	if (!finder_type_is(t, "F32") || t->n_weights != 1) return finder_misfit(f, t, "expected one F32");
+	TRY(checkpoint_read(f->source, t, 0, &x, 1, f->err));
+	if (!(x > 0 && x < INFINITY)) return finder_misfit(f, t, "is not above 0");
+	k->factor = x;
 	return GGU_OK;
 }
 
@@ -312,9 +319,9 @@ static enum ggu_status add_weight(struct finder *f, const struct scheme *s, cons
 	if (__builtin_mul_overflow(k->rows, k->columns, &t.n_weights) ||
 		__builtin_mul_overflow(t.n_weights, matrices, &t.n_weights) ||
 		__builtin_mul_overflow(t.n_weights, sizeof(float), &t.bytes))
-		return misfit(f, &k->code.in, "is too large");
+		return finder_misfit(f, &k->code.in, "is too large");
 	checkpoint_rows(&t);
-	k->linear = s->turned;
+	k->linear = s->turned || s->linear;
 	if (s->turned) {
 		t.shape[0] = k->columns;
 		t.shape[1] = k->rows;
@@ -330,21 +337,19 @@ static enum ggu_status add_weight(struct finder *f, const struct scheme *s, cons
 static enum ggu_status build(struct finder *f, const struct scheme *s, const char *base, size_t n, struct coded *k)
 {
 	struct source_tensor shape = { 0 }, factor = { 0 };
-	const struct source_tensor *part[] = { &k->code.in, &k->scale, &k->zero.in, &k->group, &shape, &factor };
-	enum ggu_status st = take(f, base, n, s->scale, &k->scale);
-	if (!st) st = take(f, base, n, s->code, &k->code.in);
-	if (!st) st = take(f, base, n, s->zero, &k->zero.in);
-	if (!st) st = take(f, base, n, s->group, &k->group);
-	if (!st) st = take(f, base, n, s->shape, &shape);
-	if (!st) st = take(f, base, n, s->factor, &factor);
-	for (size_t i = 0; i < sizeof part/sizeof *part && !st; i++) if (part[i]->name) st = as_stored(f, part[i]);
+	enum ggu_status st = finder_take(f, base, n, s->scale, &k->scale);
+	if (!st) st = finder_take(f, base, n, s->code, &k->code.in);
+	if (!st) st = finder_take(f, base, n, s->zero, &k->zero.in);
+	if (!st) st = finder_take(f, base, n, s->group, &k->group);
+	if (!st) st = finder_take(f, base, n, s->shape, &shape);
+	if (!st) st = finder_take(f, base, n, s->factor, &factor);
 	if (!st) st = find_kind(f, k);
 	if (!st) st = measure(f, s, &shape, k);
 	if (!st) st = fit_scales(f, k);
 	if (!st) st = fit_zeros(f, s, k);
 	if (!st) st = fit_group(f, s, k);
 	if (!st) st = fit_factor(f, s, &factor, k);
-	if (!st && type_is(&k->code.in, "I32"))
+	if (!st && finder_type_is(&k->code.in, "I32"))
 		k->bias = k->zero.in.name ? s->bias : 1 << k->code.bits >> 1;
 	if (!st) st = add_weight(f, s, base, n, k);
 	free((char *)shape.name);
@@ -381,6 +386,7 @@ void coded_free(struct coded *k)
 	free((char *)k->zero.in.name);
 	free((char *)k->scale.name);
 	free((char *)k->group.name);
+	free(k->map);
 	free(k);
 }
 static enum ggu_status find_all(struct finder *f)
@@ -389,6 +395,7 @@ static enum ggu_status find_all(struct finder *f)
 		if (!is_said(s, f->said)) continue;
 		for (size_t i = 0; i < f->source->n; i++) if (!f->gone[i]) TRY(find_weight(f, s, i));
 	}
+	if (is_bnb(method_of(f->said))) TRY(coded_find_bnb(f));
 	for (size_t i = 0; i < f->source->n; i++) {
 		const char *name = f->source->tensors[i].name;
 		for (size_t k = 0; k < sizeof not_weights/sizeof *not_weights; k++)

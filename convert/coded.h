@@ -9,10 +9,11 @@
  *
  * Codes are a matrix as it lies in the file, a byte each, or packed along its rows or its columns. Scales and zeros are
  * matrices for blocks of codes; or a list says which of their rows, or columns, belongs to each row, or column, of
- * codes. A tensor of three dimensions is so many matrices.
+ * codes. A tensor of three dimensions is so many matrices. The file may say what codes stand for, and scales may be
+ * codes themselves (coded_bnb.c).
  *
- * Sources of the formats: transformers (FP8), compressed-tensors, NVIDIA ModelOpt, GPTQModel, AutoAWQ,
- * AutoRound. */
+ * Sources of the formats: transformers (FP8), compressed-tensors, NVIDIA ModelOpt, GPTQModel, AutoAWQ, AutoRound,
+ * bitsandbytes. */
 #ifndef CONVERT_CODED_H
 #define CONVERT_CODED_H
 #include "checkpoint.h"
@@ -23,6 +24,14 @@ enum coded_kind {
 	CODED_INTEGER,                  /* zero is subtracted */
 	CODED_E4M3, CODED_E5M2,         /* floats of 8 bits */
 	CODED_E2M1,                     /* floats of 4 bits */
+	CODED_MAPPED,                   /* the file says what 4 bits stand for */
+};
+/* scale = scale_level[code]*factor[i/block] + offset, of number i in a line of scales that are codes of 8 bits */
+struct coded_map {
+	float level[16];                /* what codes of weights stand for */
+	float scale_level[256], offset;
+	uint64_t block;                 /* 0: scales are floats */
+	float factor[];
 };
 /* Rows, or columns, of numbers of 1 to 8 bits, as streams of bits: from the lowest bit of an integer to its highest,
  * and on in the next one */
@@ -31,12 +40,14 @@ struct coded_packed {
 	unsigned bits;                  /* of a number, without sign unless `in` has bytes with one */
 	bool down;                      /* a stream is a column, not a row */
 	const uint8_t *place;           /* of each number among eight, if not in order */
+	bool high_first;                /* of two numbers in a byte, the first one is higher */
 	uint64_t width;                 /* integers of a row */
 };
 struct coded {
 	enum coded_kind kind;
 	struct coded_packed code, zero;
 	struct source_tensor scale, group;      /* name: NULL if there is none */
+	struct coded_map *map;          /* of CODED_MAPPED */
 	uint64_t rows, columns;         /* of a matrix of codes */
 	bool linear;                    /* it stands for [out][in], even if the model's own weight is [in][out] */
 	uint64_t block_rows, block_columns;     /* of codes with a common scale */

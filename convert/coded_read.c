@@ -194,6 +194,7 @@ static void unpack_across(const struct coded_packed *k, const struct window *w, 
 			for (; j < 8 && i < n; j++) to[i++] = eight >> 4*k->place[j] & 15;
 		}
 	} else if (bits == 8) memcpy(to, p + bit/8, n);
+	else if (k->high_first) for (size_t i = 0; i < n; i++) to[i] = number(p, (bit + 4*i) ^ 4, mask);
 	else for (size_t i = 0; i < n; i++) to[i] = number(p, bit + i*bits, mask);
 }
 /* The same of columns, whose numbers may end in the next row of integers */
@@ -246,18 +247,26 @@ static float e2m1(unsigned u)
 	static const float levels[8] = { 0, .5f, 1, 1.5f, 2, 3, 4, 6 };
 	return u & 8 ? -levels[u & 7] : levels[u & 7];
 }
-static float value(enum coded_kind kind, const struct source_tensor *t, unsigned u)
+static float value(const struct coded *k, unsigned u)
 {
-	switch (kind) {
+	switch (k->kind) {
 	case CODED_E4M3: return e4m3(u);
 	case CODED_E5M2: return e5m2(u);
 	case CODED_E2M1: return e2m1(u & 15);
-	default: return strcmp(t->dtype->name, "I8") ? (float)u : (float)(int8_t)u;
+	case CODED_MAPPED: return k->map->level[u & 15];
+	default: return strcmp(k->code.in.dtype->name, "I8") ? (float)u : (float)(int8_t)u;
 	}
 }
 
 /* ---- weights ---- */
 
+static void scales_of_codes(const struct coded_map *m, const unsigned char *raw, uint64_t first, size_t n, float *to)
+{
+	for (size_t i = 0; i < n; i++) {
+		const float of_block = m->scale_level[raw[i]]*m->factor[(first + i)/m->block];
+		to[i] = of_block + m->offset;
+	}
+}
 /* Scales `first` to first + n - 1 of a line */
 static void load_scales(const struct coded_raw *r, uint64_t line, uint64_t first, size_t n, float *to)
 {
@@ -265,7 +274,8 @@ static void load_scales(const struct coded_raw *r, uint64_t line, uint64_t first
 	const struct source_dtype *d = k->scale.dtype;
 	const struct window *w = &r->scale;
 	const unsigned char *raw = w->bytes + (size_t)((line - w->row)*w->width + (first - w->first))*d->bytes;
-	if (d->type != SOURCE_NO_TYPE) quant_decode((uint32_t)d->type, raw, to, n);
+	if (k->map && k->map->block) scales_of_codes(k->map, raw, first, n, to);
+	else if (d->type != SOURCE_NO_TYPE) quant_decode((uint32_t)d->type, raw, to, n);
 	else {
 		const bool e4 = !strcmp(d->name, "F8_E4M3");
 		for (size_t i = 0; i < n; i++) to[i] = e4 ? e4m3(raw[i]) : e8m0(raw[i]);
@@ -343,7 +353,7 @@ void coded_reader_init(struct coded_reader *r, const struct coded_raw *raw)
 {
 	r->raw = raw;
 	r->n = 0;
-	for (unsigned u = 0; u < 256; u++) r->table[u] = value(raw->k->kind, &raw->k->code.in, u);
+	for (unsigned u = 0; u < 256; u++) r->table[u] = value(raw->k, u);
 }
 void coded_compute(struct coded_reader *r, uint64_t from, float *to, size_t n)
 {

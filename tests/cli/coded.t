@@ -52,7 +52,12 @@ for row in 'fp8/scale/_proj.weight_scale_inv: scales do not fit the weights' \
 	'gptq-4/zero/_proj.qweight: has a shape that fits no packed weights' \
 	'gptq-4/scale/_proj.qweight: has a shape that fits no packed weights' \
 	'gptq-4/type/_proj.qweight: is stored as U32 with the scales model.layers.0.' \
-	'awq/zero/_proj.qzeros: zeros do not fit the scales'; do
+	'awq/zero/_proj.qzeros: zeros do not fit the scales' \
+	'bnb-nf4/state/_proj.weight.quant_state.bitsandbytes__nf4: does not say shape and blocksize' \
+	"bnb-nf4/shape/_proj.weight: does not have the codes of its quant_state's shape" \
+	'bnb-nf4/scale/_proj.weight.absmax: scales do not fit the weights' \
+	'bnb-nf4/nested/_proj.weight.nested_absmax: expected ' \
+	'bnb-fp4/map/_proj.weight: has no tensor .quant_map'; do
 	IFS=/ read -r scheme fault text <<-END
 	$row
 	END
@@ -78,7 +83,7 @@ of()
 	gguf-convert -q -t f32 --arch-file "$TMP/$2.yaml" -o "$TMP/conv.gguf" "$TMP/$1" || echo "$1 with $2"
 	gguf-cat "$TMP/conv.gguf" blk.0.attn_output.weight | sha256sum
 }
-for scheme in gptq-4 gptq-2-act awq auto-round-v2; do
+for scheme in gptq-4 gptq-2-act awq auto-round-v2 bnb-8 bnb-nf4; do
 	folders "$scheme" 1
 	gguf-convert -q -t f32 -o "$TMP/want.gguf" "$TMP/floats"
 	is "$scheme packs a Conv1D as a Linear" "$(of coded conv)" \
@@ -96,6 +101,9 @@ refused "a packing that is not GPTQ's" "its weights are quantized: convert the m
 folders awq 1
 said '.version = "gemv"'
 refused "another one of AWQ" "its weights are quantized: convert"
+folders bnb-nf4 1
+said ' |= (del(.quant_method) | .load_in_4bit = true)'
+ok "bitsandbytes without its name" gguf-convert -q -o "$TMP/got.gguf" "$TMP/coded"
 folders auto-round 1
 said '.packing_format = "mlx"'
 refused "another one of AutoRound" "its weights are quantized: convert"

@@ -131,7 +131,7 @@ modules Dense
 says "a module of sentence-transformers that no description has" 0 "m: modules.json: the module Dense is left out"
 modules Normalize
 says "one that changes only the length of a row" 0 ""
-config '.quantization_config = {quant_method: "bitsandbytes"}'
+config '.quantization_config = {quant_method: "hqq"}'
 says "quantized weights" 2 \
 	"its weights are quantized: convert the model that it was made from, or a copy in BF16"
 for key in truncate:false mscale:0.7 mscale_all_dim:1; do

@@ -18,6 +18,7 @@ static const struct scheme {
 	unsigned bits, block_rows, block_columns;               /* of codes as stored; 0: one block */
 	bool packed, turned, zeros, shuffled, factor;
 	int zero_bias;
+	unsigned line, nested;          /* codes, and scales, of a block in a line of all; 0: no such blocks */
 	const char *method, *more;                              /* of quantization_config */
 } schemes[] = {
 	{ "fp8", "", "_scale_inv", "F8_E4M3", "F32", 8, 100, 96, .method = "fp8",
@@ -55,7 +56,11 @@ static const struct scheme {
 		.method = "auto-round", .more = ", \"packing_format\": \"auto_round\"" },
 	{ "auto-round-awq", ".qweight", ".scales", "I32", "F16", 4, 32, 1, true, true, true,
 		.method = "auto-round", .more = ", \"packing_format\": \"auto_round:auto_awq\"" },
+	{ "bnb-8", ".weight", ".SCB", "I8", "F32", 8, 1, 0, .method = "bitsandbytes" },
+	{ "bnb-nf4", "", ".absmax", "U8", "U8", 4, .line = 64, .nested = 256, .method = "bitsandbytes" },
+	{ "bnb-fp4", "", ".absmax", "U8", "BF16", 4, .line = 96, .method = "bitsandbytes" },
 };
+static bool is_bnb(const struct scheme *s) { return !strcmp(s->method, "bitsandbytes"); }
 static const char *fault = "";
 static bool damage(const char *what) { return !strcmp(fault, what); }
 static uint64_t state;
@@ -111,9 +116,12 @@ static double small_float(unsigned u, int mantissa, int bias)
 	const double x = e ? ldexp(1 + ldexp(m, -mantissa), e - bias) : ldexp(m, 1 - bias - mantissa);
 	return u & 128 ? -x : x;
 }
+/* What codes of bitsandbytes stand for, of the present weight and of its scales */
+static float levels[16], scale_levels[256];
 static double value_of(const struct scheme *s, unsigned u)
 {
 	static const double fours[] = { 0, .5, 1, 1.5, 2, 3, 4, 6 };
+	if (s->line) return (double)levels[u];
 	if (!strcmp(s->type, "F8_E4M3")) return small_float(u, 3, 7);
 	if (!strcmp(s->type, "F8_E5M2")) return small_float(u, 2, 15);
 	if (!strcmp(s->type, "U8")) return u & 8 ? -fours[u & 7] : fours[u & 7];
@@ -161,6 +169,7 @@ static struct packed pack(const unsigned char *numbers, size_t rows, size_t colu
 
 /* ---- a weight ---- */
 
+enum { MOST_FACTORS = 1 << 12 };
 struct matrix {
 	const struct scheme *s;
 	const char *base;
@@ -169,7 +178,31 @@ struct matrix {
 	double *scales;
 	int32_t *group;
 	float factor;
+	float nested[MOST_FACTORS], offset;
 };
+/* All of a weight of bitsandbytes: a line of codes, two in a byte, the first one higher */
+static void add_line(struct file *f, const struct matrix *m)
+{
+	const struct scheme *s = m->s;
+	const size_t n = m->rows*m->columns, n_scales = m->scale_columns - damage("scale");
+	const size_t n_nested = s->nested ? (m->scale_columns + s->nested - 1)/s->nested - damage("nested") : 0;
+	char json[200];
+	for (size_t i = 0; i < n; i += 2) m->code[i/2] = (unsigned char)(m->code[i] << 4 | m->code[i + 1]);
+	if (s->nested) add(f, m->base, "", "U8", n/2, 1, 2, m->code, n/2);
+	else add(f, m->base, "", "BF16", n/4, 1, 2, m->code, n/2);
+	add(f, m->base, s->scale, s->scale_type, 0, n_scales, 1, m->scale,
+		m->scale_bytes/m->scale_columns*n_scales);
+	if (!damage("map")) add(f, m->base, ".quant_map", "F32", 0, 16, 1, levels, sizeof levels);
+	if (s->nested) {
+		add(f, m->base, ".nested_quant_map", "F32", 0, 256, 1, scale_levels, sizeof scale_levels);
+		add(f, m->base, ".nested_absmax", "F32", 0, n_nested, 1, m->nested, 4*n_nested);
+	}
+	snprintf(json, sizeof json, "{\"quant_type\": \"x\", \"blocksize\": %u, \"dtype\": \"bfloat16\", "
+		"\"shape\": [%zu, %zu], \"nested_blocksize\": %u, \"nested_offset\": %.9g}",
+		damage("state") ? 0 : s->line, m->rows + damage("shape"), m->columns, s->nested, (double)m->offset);
+	add(f, m->base, s->nested ? ".quant_state.bitsandbytes__nf4" : ".quant_state.bitsandbytes__fp4", "U8", 0,
+		strlen(json), 1, json, strlen(json));
+}
 static bool is_awq(const struct scheme *s) { return strstr(s->name, "awq") != NULL; }
 static void add_codes(struct file *f, const struct matrix *m)
 {
@@ -210,6 +243,21 @@ static void add_scales(struct file *f, const struct matrix *m)
 	if (s->factor) add(f, m->base, !strcmp(s->code, "_packed") ? "_global_scale" : "_scale_2", "F32", 0, 1, 1,
 		damage("factor") ? &(float){ -1 } : &m->factor, 4);
 }
+/* From -1 to 1, with as many digits as there are */
+static float any_level(void) { return (float)((double)any(1u << 30)/(1 << 29) - 1); }
+static void fill_nested(struct matrix *m)
+{
+	for (int i = 0; i < 16; i++) levels[i] = any_level();
+	for (int i = 0; i < 256; i++) scale_levels[i] = any_level();
+	for (int i = 0; i < MOST_FACTORS; i++) m->nested[i] = any_level();
+	m->offset = any_level();
+	for (size_t i = 0; m->s->nested && i < m->scale_columns; i++) {
+		const unsigned u = any(256);
+		const float x = scale_levels[u]*m->nested[i/m->s->nested];
+		m->scale[i] = (unsigned char)u;
+		m->scales[i] = (double)(x + m->offset);
+	}
+}
 static void fill(struct matrix *m)
 {
 	const struct scheme *s = m->s;
@@ -221,15 +269,17 @@ static void fill(struct matrix *m)
 	}
 	for (size_t i = 0; i < n; i++) m->group[i] = (int32_t)(s->shuffled ? any((unsigned)groups) : 0);
 	m->factor = 1.375f;
+	if (s->line) fill_nested(m);
 }
 static float weight(const struct matrix *m, size_t r, size_t c)
 {
 	const struct scheme *s = m->s;
 	const size_t sr = s->shuffled && s->turned ? (size_t)m->group[r] : s->block_rows ? r/s->block_rows : 0,
 		sc = s->shuffled && !s->turned ? (size_t)m->group[c] : s->block_columns ? c/s->block_columns : 0,
-		at = sr*m->scale_columns + sc;
+		at = s->line ? (r*m->columns + c)/s->line : sr*m->scale_columns + sc;
 	double zero = s->zero_bias, scale = m->scales[at];
 	if (s->zeros) zero += s->packed ? m->zero[at] : (int8_t)m->zero[at];
+	if (is_bnb(s) && !s->line) scale = (double)(float)(scale/127);
 	if (s->factor) scale = (double)(float)(!strcmp(s->code, "_packed") ? scale/(double)m->factor :
 		scale*(double)m->factor);
 	return (float)((value_of(s, m->code[r*m->columns + c]) - zero)*scale);
@@ -243,6 +293,7 @@ static void add_weight(const struct scheme *s, const struct source_tensor *t, st
 	float *w = need(4*out*in);
 	m.scale_rows = s->block_rows ? (m.rows + s->block_rows - 1)/s->block_rows : 1;
 	m.scale_columns = s->block_columns ? (m.columns + s->block_columns - 1)/s->block_columns : 1;
+	if (s->line) m.scale_columns = (m.rows*m.columns + s->line - 1)/s->line;
 	m.code = need(m.rows*m.columns);
 	m.scale = need(4*m.scale_rows*m.scale_columns);
 	m.zero = need(m.scale_rows*m.scale_columns);
@@ -254,8 +305,10 @@ static void add_weight(const struct scheme *s, const struct source_tensor *t, st
 		for (size_t c = 0; c < m.columns; c++)
 			w[s->turned ? c*in + r : r*in + c] = weight(&m, r, c);
 	add(floats, t->name, "", "F32", out, in, 2, w, 4*out*in);
-	add_codes(coded, &m);
-	if (!damage("no scale")) add_scales(coded, &m);
+	if (s->line) add_line(coded, &m);
+	else add_codes(coded, &m);
+	if (!s->line && !damage("no scale")) add_scales(coded, &m);
+	if (is_bnb(s) && !s->line) add(coded, base, ".weight_format", "U8", 0, 1, 0, "", 1);
 	add(coded, base, *s->code == '.' ? ".input_scale" : "_activation_scale", "F32", 0, 1, 1, &m.factor, 4);
 	free(w);
 	free(m.code);

@@ -127,17 +127,20 @@ is "gguf-convert --vocab-only of WordPiece, malloc1, the last 300 calls" "$bad" 
 # weights that are codes and scales: every 29th call, as walk tries few of those in the middle
 mkdir codes floats
 cp "$DATA"/wiki-7m/tok*.* "$DATA"/wiki-7m/special*.* codes
-jq --argjson said "$("$BUILD/tests/cli/tool_coded" ct-8-act 1 "$DATA/wiki-7m" codes floats)" \
-	'.num_hidden_layers = 1 | .quantization_config = $said' "$DATA/wiki-7m/config.json" >codes/config.json
-rm -f count
-LD_PRELOAD=$FAULT_SO FAULT_COUNT=count gguf-convert --no-sandbox --dry-run codes >want
-calls=$(sed -n 's/^malloc //p' count) bad='' n=1
-while [ $((n += 29)) -le "$calls" ]; do
-	faulty malloc1:$n gguf-convert --no-sandbox --dry-run codes >out 2>stderr
-	case $? in 0) cmp -s out want ;; 2) [ -s stderr ] ;; *) false ;; esac || bad="$bad $n"
+for scheme in ct-8-act bnb-nf4; do
+	said=$("$BUILD/tests/cli/tool_coded" $scheme 1 "$DATA/wiki-7m" codes floats)
+	jq --argjson said "$said" '.num_hidden_layers = 1 | .quantization_config = $said' \
+		"$DATA/wiki-7m/config.json" >codes/config.json
+	rm -f count
+	LD_PRELOAD=$FAULT_SO FAULT_COUNT=count gguf-convert --no-sandbox --dry-run codes >want
+	calls=$(sed -n 's/^malloc //p' count) bad='' n=1
+	while [ $((n += 29)) -le "$calls" ]; do
+		faulty malloc1:$n gguf-convert --no-sandbox --dry-run codes >out 2>stderr
+		case $? in 0) cmp -s out want ;; 2) [ -s stderr ] ;; *) false ;; esac || bad="$bad $n"
+	done
+	is "gguf-convert of codes, $scheme, malloc1, every 29th call" "$bad" ""
+	rm out
 done
-is "gguf-convert of codes, malloc1, every 29th call" "$bad" ""
-rm out
 walk_some "gguf-convert of codes" gguf-convert --no-sandbox -j2 -t q4_0 -o out codes
 
 convert() { walk_all "gguf-convert $1" gguf-convert --no-sandbox -j2 -t "$1" -o out small; }

@@ -367,7 +367,7 @@ refused falcon_h1 mamba_norm_before_gate '.mamba_rms_norm = true | .mamba_norm_b
 refused falcon_h1 rope_theta 'del(.rope_theta)'
 refused gpt_oss rope_scaling '.rope_scaling = null'
 refused gpt_oss rope_scaling 'del(.rope_scaling)'
-refused llama quantization_config '.quantization_config = {quant_method: "bitsandbytes", load_in_4bit: true}'
+refused llama quantization_config '.quantization_config = {quant_method: "hqq"}'
 refused gpt_oss quantization_config '.quantization_config = {quant_method: "gptq", bits: 4}'
 refused gpt_oss swiglu_alpha '.swiglu_alpha = 1.0'
 done_testing
