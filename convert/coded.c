@@ -19,12 +19,12 @@ static const struct scheme {
 	const char *key, *format;       /* another key of it and its value, in any case; NULL: no matter which */
 	bool absent;                    /* that value is meant if the key is absent */
 	const char *code, *scale, *name;        /* endings; name: of the weight */
-	const char *zero, *group, *shape, *factor;      /* NULL: there are none */
+	const char *zero, *group, *shape, *factor, *bias;       /* NULL: there are none */
 	bool turned;                    /* a column of codes is a row of the weight */
 	bool divided;                   /* scales are divided by the factor */
 	float by;                       /* which is this one if no tensor has it; 0: 1 */
 	bool linear;                    /* the weight of a Conv1D is stored as a Linear's, as it also is if turned */
-	int bias;                       /* of zeros */
+	int lack;                       /* as in struct coded */
 	const uint8_t *place;           /* as in struct coded_packed */
 } schemes[] = {
 	{ "fp8", .code = "", .scale = "_scale_inv", .name = "" },
@@ -34,17 +34,18 @@ static const struct scheme {
 	{ "compressed-tensors", .code = "", .scale = "_scale", .name = "", .zero = "_zero_point" },
 	{ "compressed-tensors", .code = "_packed", .scale = "_scale", .name = "", .zero = "_zero_point",
 		.group = "_g_idx", .shape = "_shape", .factor = "_global_scale", .divided = true },
-	{ "gptq", "checkpoint_format", "gptq", true, QWEIGHT, .group = ".g_idx", .turned = true, .bias = 1 },
+	{ "gptq", "checkpoint_format", "gptq", true, QWEIGHT, .group = ".g_idx", .turned = true, .lack = 1 },
 	{ "gptq", "checkpoint_format", "gptq_v2", false, QWEIGHT, .group = ".g_idx", .turned = true },
 	{ "awq", "version", "gemm", true, QWEIGHT, .turned = true, .place = awq_places },
 	{ "auto-round", "packing_format", "auto_round:auto_gptq", true, QWEIGHT, .group = ".g_idx", .turned = true,
-		.bias = 1 },
+		.lack = 1 },
 	{ "auto-round", "packing_format", "auto_round:gptqmodel", false, QWEIGHT, .group = ".g_idx", .turned = true },
 	{ "auto-round", "packing_format", "auto_round", false, QWEIGHT, .group = ".g_idx", .turned = true },
 	{ "auto-round", "packing_format", "auto_round:auto_awq", false, QWEIGHT, .turned = true,
 		.place = awq_places },
 	{ "bitsandbytes", .code = ".weight", .scale = ".SCB", .name = ".weight", .divided = true, .by = 127,
 		.linear = true },       /* LLM.int8 */
+	{ "mlx", "mode", "affine", true, ".weight", ".scales", ".weight", .bias = ".biases" },
 };
 #undef QWEIGHT
 enum { N_SCHEMES = sizeof schemes/sizeof *schemes };
@@ -57,8 +58,8 @@ static const char *const not_weights[] = { ".input_scale", ".input_scale_ub", ".
 
 static const json_t *said(const struct config *c)
 {
-	static const char *const names[] = { "quantization_config", "compression_config" };
-	for (size_t i = 0; i < 2; i++) {
+	static const char *const names[] = { "quantization_config", "compression_config", "quantization" };
+	for (size_t i = 0; i < sizeof names/sizeof *names; i++) {
 		const json_t *j = json_object_get(c->text, names[i]);
 		if (!j) j = json_object_get(c->root, names[i]);
 		if (j) return j;
@@ -66,13 +67,20 @@ static const json_t *said(const struct config *c)
 	return NULL;
 }
 static bool is_bnb(const char *method) { return method && !strcmp(method, "bitsandbytes"); }
-/* bitsandbytes did not always have its name in config.json. */
+/* A number above 0; 0: there is none. */
+static uint64_t count(const json_t *object, const char *key)
+{
+	const json_int_t n = json_integer_value(json_object_get(object, key));
+	return n > 0 ? (uint64_t)n : 0;
+}
+/* bitsandbytes did not always have its name in config.json, and MLX has none. */
 static const char *method_of(const json_t *q)
 {
 	const json_t *method = json_object_get(q, "quant_method");
-	const bool bits = json_is_true(json_object_get(q, "load_in_4bit")) ||
-		json_is_true(json_object_get(q, "load_in_8bit"));
-	return method ? json_string_value(method) : bits ? "bitsandbytes" : NULL;
+	if (method) return json_string_value(method);
+	if (json_is_true(json_object_get(q, "load_in_4bit")) || json_is_true(json_object_get(q, "load_in_8bit")))
+		return "bitsandbytes";
+	return count(q, "group_size") && count(q, "bits") ? "mlx" : NULL;
 }
 /* Is s what quantization_config says? */
 static bool is_said(const struct scheme *s, const json_t *q)
@@ -165,14 +173,15 @@ static uint64_t block_of(uint64_t n, uint64_t n_scales, uint64_t told)
 	return n%n_scales ? 0 : n/n_scales;
 }
 
-static enum ggu_status find_kind(const struct finder *f, struct coded *k)
+static enum ggu_status find_kind(const struct finder *f, const struct scheme *s, struct coded *k)
 {
 	static const struct { const char *dtype; enum coded_kind kind; unsigned bits; } all[] = {
 		{ "F8_E4M3", CODED_E4M3, 8 }, { "F8_E5M2", CODED_E5M2, 8 }, { "I8", CODED_INTEGER, 8 },
-		{ "U8", CODED_E2M1, 4 }, { "I32", CODED_INTEGER, 0 },
+		{ "U8", CODED_E2M1, 4 }, { "I32", CODED_INTEGER, 0 }, { "U32", CODED_INTEGER, 0 },
 	};
 	const struct source_tensor *t = &k->code.in;
-	for (size_t i = 0; i < sizeof all/sizeof *all; i++) {
+	const bool mlx = s->bias;       /* whose integers are U32 */
+	for (size_t i = 0; i < sizeof all/sizeof *all && finder_type_is(t, "U32") == mlx; i++) {
 		if (!finder_type_is(t, all[i].dtype)) continue;
 		k->kind = all[i].kind;
 		k->code.bits = all[i].bits;
@@ -193,6 +202,20 @@ static enum ggu_status read_shape(const struct finder *f, const struct source_te
 	k->columns = (uint64_t)n[c->n_dims - 1];
 	return GGU_OK;
 }
+/* The columns of MLX's codes: so many scales, each for a group, whose size may be said of a weight's module alone. */
+static enum ggu_status find_columns(const struct finder *f, const struct scheme *s, struct coded *k)
+{
+	char *module = strndup(k->scale.name, strlen(k->scale.name) - strlen(s->scale));
+	const json_t *own;
+	uint64_t size;
+	if (!module) return ggu_no_memory(f->err);
+	own = json_object_get(f->said, module);
+	free(module);
+	size = count(json_is_object(own) ? own : f->said, "group_size");
+	if (!size) return finder_misfit(f, &k->scale, "have no group_size in config.json");
+	return __builtin_mul_overflow(dim(&k->scale, 0), size, &k->columns) ?
+		finder_misfit(f, &k->scale, "are too many") : GGU_OK;
+}
 /* Codes of 32-bit integers: how many, and of how many bits each */
 static enum ggu_status measure_words(const struct finder *f, const struct scheme *s, const struct source_tensor *shape,
 	struct coded *k)
@@ -203,6 +226,7 @@ static enum ggu_status measure_words(const struct finder *f, const struct scheme
 		k->columns = dim(&k->scale, 0);
 		k->code.down = k->columns == packed;
 	} else if (shape->name) TRY(read_shape(f, shape, k));
+	else if (s->bias) TRY(find_columns(f, s, k));
 	else return finder_misfit(f, t, "has no shape");
 	k->code.bits = bits_of(k->columns, k->code.down ? dim(&k->zero.in, 0) : packed);
 	if (!k->code.bits || (s->turned && t->n_dims != 2))
@@ -221,7 +245,7 @@ static enum ggu_status measure(const struct finder *f, const struct scheme *s, c
 	k->rows = dim(t, 1);
 	if (!t->n_weights || k->code.width > UINT64_MAX/32 || k->rows > UINT64_MAX/32)
 		return finder_misfit(f, t, "is empty, or too large");
-	if (finder_type_is(t, "I32")) return measure_words(f, s, shape, k);
+	if (t->dtype->bytes == 4) return measure_words(f, s, shape, k);
 	k->columns = k->code.width*(8/k->code.bits);
 	return shape->name ? read_shape(f, shape, k) : GGU_OK;
 }
@@ -291,6 +315,14 @@ static enum ggu_status fit_group(const struct finder *f, const struct scheme *s,
 	k->grouped_columns = !plain && !s->turned;
 	return GGU_OK;
 }
+static enum ggu_status fit_bias(const struct finder *f, const struct coded *k)
+{
+	const struct source_tensor *b = &k->bias;
+	const int type = b->name ? b->dtype->type : GGU_TYPE_F32;
+	if (!b->name || (b->n_weights == k->scale.n_weights && dim(b, 0) == dim(&k->scale, 0) &&
+		(type == GGU_TYPE_F32 || type == GGU_TYPE_F16 || type == GGU_TYPE_BF16))) return GGU_OK;
+	return finder_misfit(f, b, "biases do not fit the scales");
+}
 static enum ggu_status fit_factor(const struct finder *f, const struct scheme *s, const struct source_tensor *t,
 	struct coded *k)
 {
@@ -343,14 +375,16 @@ static enum ggu_status build(struct finder *f, const struct scheme *s, const cha
 	if (!st) st = finder_take(f, base, n, s->group, &k->group);
 	if (!st) st = finder_take(f, base, n, s->shape, &shape);
 	if (!st) st = finder_take(f, base, n, s->factor, &factor);
-	if (!st) st = find_kind(f, k);
+	if (!st) st = finder_take(f, base, n, s->bias, &k->bias);
+	if (!st) st = find_kind(f, s, k);
 	if (!st) st = measure(f, s, &shape, k);
 	if (!st) st = fit_scales(f, k);
 	if (!st) st = fit_zeros(f, s, k);
 	if (!st) st = fit_group(f, s, k);
 	if (!st) st = fit_factor(f, s, &factor, k);
+	if (!st) st = fit_bias(f, k);
 	if (!st && finder_type_is(&k->code.in, "I32"))
-		k->bias = k->zero.in.name ? s->bias : 1 << k->code.bits >> 1;
+		k->lack = k->zero.in.name ? s->lack : 1 << k->code.bits >> 1;
 	if (!st) st = add_weight(f, s, base, n, k);
 	free((char *)shape.name);
 	free((char *)factor.name);
@@ -385,6 +419,7 @@ void coded_free(struct coded *k)
 	free((char *)k->code.in.name);
 	free((char *)k->zero.in.name);
 	free((char *)k->scale.name);
+	free((char *)k->bias.name);
 	free((char *)k->group.name);
 	free(k->map);
 	free(k);

@@ -6,6 +6,7 @@
  * thread reads the bytes of a box of codes and others compute what they stand for:
  *
  *   weight = scale*(code - zero)       in float32, of which nothing but the product is rounded
+ *   weight = scale*code + bias         of MLX: the product is rounded, then the sum
  *
  * Codes are a matrix as it lies in the file, a byte each, or packed along its rows or its columns. Scales and zeros are
  * matrices for blocks of codes; or a list says which of their rows, or columns, belongs to each row, or column, of
@@ -46,7 +47,7 @@ struct coded_packed {
 struct coded {
 	enum coded_kind kind;
 	struct coded_packed code, zero;
-	struct source_tensor scale, group;      /* name: NULL if there is none */
+	struct source_tensor scale, bias, group;        /* name: NULL if there is none */
 	struct coded_map *map;          /* of CODED_MAPPED */
 	uint64_t rows, columns;         /* of a matrix of codes */
 	bool linear;                    /* it stands for [out][in], even if the model's own weight is [in][out] */
@@ -54,7 +55,7 @@ struct coded {
 	uint64_t scale_rows, scale_columns;     /* of a matrix of scales */
 	bool shared;                    /* one matrix of scales for all */
 	bool grouped_rows, grouped_columns;     /* `group` has the row, or column, of the scale */
-	int bias;                       /* what all zeros lack, or the zero if there are none */
+	int lack;                       /* what all zeros lack, or the zero if there are none */
 	float factor;                   /* of all scales */
 	bool divided;                   /* they are divided by it */
 };
@@ -85,7 +86,7 @@ struct coded_reader {
 	float table[256];               /* what codes stand for */
 	uint64_t line, first;           /* n scales and zeros from column `first` of a line of scales on */
 	size_t n;
-	float scale[CODED_PIECE], zero[CODED_PIECE];
+	float scale[CODED_PIECE], zero[CODED_PIECE];    /* zero: the bias, if there is one */
 };
 void coded_reader_init(struct coded_reader *r, const struct coded_raw *raw);
 /* Elements [from, from + n), all of them in the box */

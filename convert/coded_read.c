@@ -17,7 +17,7 @@ enum { PIECE = CODED_PIECE, BOX = 1 << 16 };
 struct window { uint64_t row, n_rows, first, width; unsigned char *bytes; };
 struct coded_raw {
 	const struct coded *k;
-	struct window code, scale, zero, group;
+	struct window code, scale, bias, zero, group;
 };
 
 /* ---- what a box needs ---- */
@@ -90,6 +90,7 @@ uint64_t coded_raw_bytes(const struct coded *k, const struct coded_box *b)
 	const struct { uint64_t rows, width, bytes; } all[] = {
 		{ code.n_rows, code.width, k->code.in.dtype->bytes },
 		{ s.n_lines, s.n_columns, k->scale.dtype->bytes },
+		{ s.n_lines, s.n_columns, k->bias.name ? k->bias.dtype->bytes : 0 },
 		{ zero.n_rows, zero.width, zero.width ? k->zero.in.dtype->bytes : 0 },
 		{ group.n_rows, group.width, sizeof(int32_t) },
 	};
@@ -141,6 +142,10 @@ static enum ggu_status fetch_all(const struct checkpoint *c, const struct coded_
 	s = scales_of(k, b, &r->group);
 	r->scale = (struct window){ s.line, s.n_lines, s.column, s.n_columns, NULL };
 	TRY(fetch(c, &k->scale, k->scale_columns, &r->scale, err));
+	if (k->bias.name) {
+		r->bias = (struct window){ s.line, s.n_lines, s.column, s.n_columns, NULL };
+		TRY(fetch(c, &k->bias, k->scale_columns, &r->bias, err));
+	}
 	if (!k->zero.in.name) return GGU_OK;
 	r->zero = packed_window(&k->zero, &s);
 	return fetch(c, &k->zero.in, k->zero.width, &r->zero, err);
@@ -162,6 +167,7 @@ void coded_raw_free(struct coded_raw *r)
 	if (!r) return;
 	free(r->code.bytes);
 	free(r->scale.bytes);
+	free(r->bias.bytes);
 	free(r->zero.bytes);
 	free(r->group.bytes);
 	free(r);
@@ -267,13 +273,16 @@ static void scales_of_codes(const struct coded_map *m, const unsigned char *raw,
 		to[i] = of_block + m->offset;
 	}
 }
+static const unsigned char *number_at(const struct window *w, uint64_t line, uint64_t column, unsigned bytes)
+{
+	return w->bytes + (size_t)((line - w->row)*w->width + (column - w->first))*bytes;
+}
 /* Scales `first` to first + n - 1 of a line */
 static void load_scales(const struct coded_raw *r, uint64_t line, uint64_t first, size_t n, float *to)
 {
 	const struct coded *k = r->k;
 	const struct source_dtype *d = k->scale.dtype;
-	const struct window *w = &r->scale;
-	const unsigned char *raw = w->bytes + (size_t)((line - w->row)*w->width + (first - w->first))*d->bytes;
+	const unsigned char *raw = number_at(&r->scale, line, first, d->bytes);
 	if (k->map && k->map->block) scales_of_codes(k->map, raw, first, n, to);
 	else if (d->type != SOURCE_NO_TYPE) quant_decode((uint32_t)d->type, raw, to, n);
 	else {
@@ -282,18 +291,23 @@ static void load_scales(const struct coded_raw *r, uint64_t line, uint64_t first
 	}
 	for (size_t i = 0; i < n; i++) to[i] = k->divided ? to[i]/k->factor : to[i]*k->factor;
 }
-/* The same of zeros. Weights that have them are a single matrix. */
+/* The same of zeros, or biases. Weights that have zeros are a single matrix. */
 static void load_zeros(const struct coded_raw *r, uint64_t line, uint64_t first, size_t n, float *to)
 {
 	const struct coded *k = r->k;
 	uint8_t zero[PIECE];
+	if (k->bias.name) {
+		const struct source_dtype *d = k->bias.dtype;
+		quant_decode((uint32_t)d->type, number_at(&r->bias, line, first, d->bytes), to, n);
+		return;
+	}
 	if (!k->zero.in.name) {
-		for (size_t i = 0; i < n; i++) to[i] = (float)k->bias;
+		for (size_t i = 0; i < n; i++) to[i] = (float)k->lack;
 		return;
 	}
 	unpack(&k->zero, &r->zero, line, first, n, zero);
-	if (k->zero.in.dtype->bytes == 1) for (size_t i = 0; i < n; i++) to[i] = (float)((int8_t)zero[i] + k->bias);
-	else for (size_t i = 0; i < n; i++) to[i] = (float)(zero[i] + k->bias);
+	if (k->zero.in.dtype->bytes == 1) for (size_t i = 0; i < n; i++) to[i] = (float)((int8_t)zero[i] + k->lack);
+	else for (size_t i = 0; i < n; i++) to[i] = (float)(zero[i] + k->lack);
 }
 /* Sees that the reader has n scales and zeros from column `first` of a line of scales on. */
 static void take_scales(struct coded_reader *r, uint64_t line, uint64_t first, size_t n)
@@ -315,11 +329,16 @@ static void look_up(const struct coded_reader *r, const struct piece *p)
 		for (size_t i = 0; i < p->n; i++) p->to[i] = (float)p->code[i];
 	else for (size_t i = 0; i < p->n; i++) p->to[i] = r->table[p->code[i]];
 }
+static inline float scaled(float code, float scale, float zero, bool biased)
+{
+	return biased ? code*scale + zero : (code - zero)*scale;
+}
 /* A piece whose scales follow each other, each for a block of columns */
 static void piece_of_blocks(struct coded_reader *r, const struct piece *p, uint64_t line)
 {
 	const uint64_t width = r->raw->k->block_columns, first = p->column/width,
 		last = (p->column + p->n - 1)/width;
+	const bool biased = r->raw->k->bias.name;
 	const float *scale, *zero;
 	uint64_t left = width - p->column%width;
 	take_scales(r, line, first, (size_t)(last - first + 1));
@@ -327,12 +346,12 @@ static void piece_of_blocks(struct coded_reader *r, const struct piece *p, uint6
 	zero = r->zero + (first - r->first);
 	if (width == 1) {
 		look_up(r, p);
-		for (size_t i = 0; i < p->n; i++) p->to[i] = (p->to[i] - zero[i])*scale[i];
+		for (size_t i = 0; i < p->n; i++) p->to[i] = scaled(p->to[i], scale[i], zero[i], biased);
 		return;
 	}
 	for (size_t i = 0; i < p->n; scale++, zero++, left = width)
 		for (const size_t end = left < p->n - i ? i + (size_t)left : p->n; i < end; i++)
-			p->to[i] = (r->table[p->code[i]] - *zero)**scale;
+			p->to[i] = scaled(r->table[p->code[i]], *scale, *zero, biased);
 }
 /* One for whose columns the list of groups says which scale they have */
 static void piece_of_groups(struct coded_reader *r, const struct piece *p, uint64_t line)

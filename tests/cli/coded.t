@@ -53,6 +53,8 @@ for row in 'fp8/scale/_proj.weight_scale_inv: scales do not fit the weights' \
 	'gptq-4/scale/_proj.qweight: has a shape that fits no packed weights' \
 	'gptq-4/type/_proj.qweight: is stored as U32 with the scales model.layers.0.' \
 	'awq/zero/_proj.qzeros: zeros do not fit the scales' \
+	'mlx/scale/_proj.weight: has a shape that fits no packed weights' \
+	'mlx/bias/_proj.biases: biases do not fit the scales' \
 	'bnb-nf4/state/_proj.weight.quant_state.bitsandbytes__nf4: does not say shape and blocksize' \
 	"bnb-nf4/shape/_proj.weight: does not have the codes of its quant_state's shape" \
 	'bnb-nf4/scale/_proj.weight.absmax: scales do not fit the weights' \
@@ -104,6 +106,18 @@ refused "another one of AWQ" "its weights are quantized: convert"
 folders bnb-nf4 1
 said ' |= (del(.quant_method) | .load_in_4bit = true)'
 ok "bitsandbytes without its name" gguf-convert -q -o "$TMP/got.gguf" "$TMP/coded"
+folders mlx 1
+said " |= (.\"model.layers.0.self_attn.o_proj\" = {group_size: 0})"
+refused "MLX without its groups" "_proj.scales: have no group_size in config.json"
+folders mlx 1
+jq '.quantization = .quantization_config | del(.quantization_config)' "$TMP/coded/config.json" >"$TMP/c"
+cp "$TMP/c" "$TMP/coded/config.json"
+ok "MLX as it says so first" gguf-convert -q -t f32 -o "$TMP/got.gguf" "$TMP/coded"
+gguf-convert -q -t f32 -o "$TMP/want.gguf" "$TMP/floats"
+same "... the same bytes" "$TMP/got.gguf" "$TMP/want.gguf"
+folders mlx 1
+said '.mode = "mxfp4"'
+refused "another mode of MLX" "its weights are quantized: convert"
 folders auto-round 1
 said '.packing_format = "mlx"'
 refused "another one of AutoRound" "its weights are quantized: convert"

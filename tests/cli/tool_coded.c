@@ -18,6 +18,7 @@ static const struct scheme {
 	unsigned bits, block_rows, block_columns;               /* of codes as stored; 0: one block */
 	bool packed, turned, zeros, shuffled, factor;
 	int zero_bias;
+	bool biases, own;               /* of MLX; down_proj has blocks and bits of its own, twice as many */
 	unsigned line, nested;          /* codes, and scales, of a block in a line of all; 0: no such blocks */
 	const char *method, *more;                              /* of quantization_config */
 } schemes[] = {
@@ -56,11 +57,16 @@ static const struct scheme {
 		.method = "auto-round", .more = ", \"packing_format\": \"auto_round\"" },
 	{ "auto-round-awq", ".qweight", ".scales", "I32", "F16", 4, 32, 1, true, true, true,
 		.method = "auto-round", .more = ", \"packing_format\": \"auto_round:auto_awq\"" },
+	{ "mlx", ".weight", ".scales", "U32", "BF16", 4, 1, 64, true, .biases = true, .method = NULL,
+		.more = "\"group_size\": 64, \"bits\": 4" },
+	{ "mlx-own", ".weight", ".scales", "U32", "F16", 3, 1, 32, true, .biases = true, .own = true, .method = NULL,
+		.more = "\"group_size\": 32, \"bits\": 3, \"mode\": \"affine\", \"lm_head\": false, "
+		"\"model.layers.0.mlp.down_proj\": {\"group_size\": 64, \"bits\": 6}" },
 	{ "bnb-8", ".weight", ".SCB", "I8", "F32", 8, 1, 0, .method = "bitsandbytes" },
 	{ "bnb-nf4", "", ".absmax", "U8", "U8", 4, .line = 64, .nested = 256, .method = "bitsandbytes" },
 	{ "bnb-fp4", "", ".absmax", "U8", "BF16", 4, .line = 96, .method = "bitsandbytes" },
 };
-static bool is_bnb(const struct scheme *s) { return !strcmp(s->method, "bitsandbytes"); }
+static bool is_bnb(const struct scheme *s) { return s->method && !strcmp(s->method, "bitsandbytes"); }
 static const char *fault = "";
 static bool damage(const char *what) { return !strcmp(fault, what); }
 static uint64_t state;
@@ -174,8 +180,8 @@ struct matrix {
 	const struct scheme *s;
 	const char *base;
 	size_t rows, columns, scale_rows, scale_columns;
-	unsigned char *code, *zero, *scale; size_t scale_bytes;
-	double *scales;
+	unsigned char *code, *zero, *scale, *bias; size_t scale_bytes, bias_bytes;
+	double *scales, *biases;
 	int32_t *group;
 	float factor;
 	float nested[MOST_FACTORS], offset;
@@ -212,8 +218,9 @@ static void add_codes(struct file *f, const struct matrix *m)
 		const struct packed p = pack(m->code, m->rows, m->columns, s->bits, s->turned && !is_awq(s),
 			is_awq(s));
 		const int64_t shape[2] = { (int64_t)m->rows + damage("shape"), (int64_t)m->columns };
-		add(f, m->base, s->code, damage("type") ? "U32" : "I32", p.rows, p.columns, 2, p.w, 4*p.rows*p.columns);
-		if (!s->turned) add(f, m->base, "_shape", "I64", 0, 2, 1, shape, sizeof shape);
+		add(f, m->base, s->code, damage("type") ? "U32" : s->type, p.rows, p.columns, 2, p.w,
+			4*p.rows*p.columns);
+		if (!s->turned && !s->biases) add(f, m->base, "_shape", "I64", 0, 2, 1, shape, sizeof shape);
 		free(p.w);
 	} else if (s->bits == 4) {
 		for (size_t i = 0; i < m->rows*m->columns/2; i++)
@@ -229,6 +236,8 @@ static void add_scales(struct file *f, const struct matrix *m)
 	const bool less = damage("scale") && n > 2;
 	add(f, m->base, s->scale, s->scale_type, r, less ? n - 1 : c, n == 1 ? 0 : less ? 1 : 2, m->scale,
 		m->scale_bytes - less*each);
+	if (s->biases) add(f, m->base, ".biases", s->scale_type, r - damage("bias"), c, 2, m->bias,
+		m->bias_bytes - damage("bias")*c*each);
 	if (s->zeros && !s->packed) add(f, m->base, "_zero_point", "I8", r, c, 2, m->zero, n);
 	else if (s->zeros) {
 		const struct packed p = pack(m->zero, r, c, s->bits, !s->turned, is_awq(s));
@@ -265,6 +274,7 @@ static void fill(struct matrix *m)
 	for (size_t i = 0; i < m->rows*m->columns; i++) m->code[i] = (unsigned char)any_code(s);
 	for (size_t i = 0; i < m->scale_rows*m->scale_columns; i++) {
 		m->scale_bytes += any_scale(s->scale_type, m->scales + i, m->scale + m->scale_bytes);
+		if (s->biases) m->bias_bytes += any_scale(s->scale_type, m->biases + i, m->bias + m->bias_bytes);
 		m->zero[i] = (unsigned char)any(1u << s->bits);
 	}
 	for (size_t i = 0; i < n; i++) m->group[i] = (int32_t)(s->shuffled ? any((unsigned)groups) : 0);
@@ -282,13 +292,20 @@ static float weight(const struct matrix *m, size_t r, size_t c)
 	if (is_bnb(s) && !s->line) scale = (double)(float)(scale/127);
 	if (s->factor) scale = (double)(float)(!strcmp(s->code, "_packed") ? scale/(double)m->factor :
 		scale*(double)m->factor);
+	if (s->biases) return (float)((double)(float)(value_of(s, m->code[r*m->columns + c])*scale) + m->biases[at]);
 	return (float)((value_of(s, m->code[r*m->columns + c]) - zero)*scale);
 }
 static void add_weight(const struct scheme *s, const struct source_tensor *t, struct file *coded, struct file *floats)
 {
+	struct scheme twice = *s;
 	char base[200];
 	const size_t out = (size_t)t->shape[0], in = (size_t)t->shape[1],
 		left_out = *s->code == '.' ? strlen(".weight") : 0;
+	if (s->own && strstr(t->name, "down_proj")) {
+		twice.bits *= 2;
+		twice.block_columns *= 2;
+		s = &twice;
+	}
 	struct matrix m = { .s = s, .base = base, .rows = s->turned ? in : out, .columns = s->turned ? out : in };
 	float *w = need(4*out*in);
 	m.scale_rows = s->block_rows ? (m.rows + s->block_rows - 1)/s->block_rows : 1;
@@ -297,6 +314,8 @@ static void add_weight(const struct scheme *s, const struct source_tensor *t, st
 	m.code = need(m.rows*m.columns);
 	m.scale = need(4*m.scale_rows*m.scale_columns);
 	m.zero = need(m.scale_rows*m.scale_columns);
+	m.bias = need(4*m.scale_rows*m.scale_columns);
+	m.biases = need(sizeof *m.biases*m.scale_rows*m.scale_columns);
 	m.scales = need(sizeof *m.scales*m.scale_rows*m.scale_columns);
 	m.group = need(4*(m.rows + m.columns));
 	snprintf(base, sizeof base, "%.*s", (int)(strlen(t->name) - left_out), t->name);
@@ -314,6 +333,8 @@ static void add_weight(const struct scheme *s, const struct source_tensor *t, st
 	free(m.code);
 	free(m.scale);
 	free(m.zero);
+	free(m.bias);
+	free(m.biases);
 	free(m.scales);
 	free(m.group);
 }
@@ -345,7 +366,8 @@ int main(int argc, char **argv)
 	}
 	write_file(&coded, argv[4]);
 	write_file(&floats, argv[5]);
-	printf("{\"quant_method\": \"%s\"%s}\n", s->method, s->more ? s->more : "");
+	if (s->method) printf("{\"quant_method\": \"%s\"%s}\n", s->method, s->more ? s->more : "");
+	else printf("{%s}\n", s->more);
 	free(coded.header);
 	free(coded.data);
 	free(floats.header);
