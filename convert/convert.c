@@ -437,8 +437,8 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	if (!s) s = choose_types(c, o->type, &file_type, err);
 	if (!s && !(c->meta = ggu_meta_new())) s = ggu_no_memory(err);
 	if (!s) s = vocab_fact(&c->config, "kind", 1u << EXPR_STR, &kind, err);
-	if (!s) s = general_to_meta(c->meta, dir, &c->config, o->name, kind.kind ? kind.u.s.p : NULL,
-		n_weights(&c->plan), &card, err);
+	if (!s) s = general_to_meta(c->meta, dir, &c->config, &(struct general_given){ o->name,
+		kind.kind ? kind.u.s.p : NULL, n_weights(&c->plan) }, &card, err);
 	if (!s && card.code && o->warn) {
 		file_fail(&left_out, card.code, card.file, card.offset, "", "ignored: %s", card.what);
 		o->warn(o->warn_ctx, &left_out);

@@ -321,12 +321,13 @@ static enum ggu_status sampling_to_meta(struct ggu_meta *m, const json_t *g)
 }
 
 static enum ggu_status name_to_meta(struct ggu_meta *m, const struct config *c, const struct yaml_node *card,
-	const char *name, const char *kind, uint64_t n_weights)
+	const struct general_given *given)
 {
+	const char *name = given->name;
 	const char *path = json_string_value(json_object_get(c->root, "_name_or_path"));
 	char text[MAX_TEXT], label[32];
 	enum ggu_status s;
-	general_size_label(n_weights, label);
+	general_size_label(given->n_weights, label);
 	if (!name) name = card_text(card, KEYS("name", "model_name"));
 	if (!name && path && *path && *path != '/' && *path != '.' && (!strchr(path, '/') ||
 		!strchr(strchr(path, '/') + 1, '/'))) {
@@ -335,17 +336,17 @@ static enum ggu_status name_to_meta(struct ggu_meta *m, const struct config *c, 
 	}
 	if (!name) {
 		size_t n;
-		title(kind ? kind : c->arch->name, text);
+		title(given->kind ? given->kind : c->arch->name, text);
 		n = strlen(text);
-		if (n_weights) snprintf(text + n, sizeof text - n, " %s", label);
+		if (given->n_weights) snprintf(text + n, sizeof text - n, " %s", label);
 		name = text;
 	}
 	s = set(m, "general.name", name);
-	return s || !n_weights ? s : set(m, "general.size_label", label);
+	return s || !given->n_weights ? s : set(m, "general.size_label", label);
 }
 
-enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struct config *c, const char *name,
-	const char *kind, uint64_t n_weights, struct ggu_error *card_error, struct ggu_error *err)
+enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struct config *c,
+	const struct general_given *given, struct ggu_error *card_error, struct ggu_error *err)
 {
 	struct yaml_doc *doc = NULL;
 	enum ggu_status s = read_card(dir, &doc, card_error);
@@ -358,7 +359,7 @@ enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struc
 	s = set(m, "general.architecture", c->arch->name);
 	if (!s) s = set(m, "general.type", "model");
 	if (!s) s = sampling_to_meta(m, c->generation);
-	if (!s) s = name_to_meta(m, c, card, name, kind, n_weights);
+	if (!s) s = name_to_meta(m, c, card, given);
 	if (!s && card) s = card_to_meta(m, card);
 	if (doc) yaml_doc_free(doc);
 	if (s == GGU_ERR_NOMEM) return ggu_no_memory(err);

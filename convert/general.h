@@ -8,11 +8,15 @@
 #define CONVERT_GENERAL_H
 #include "config.h"
 
-/* Sets general.* except file_type. name: given by the user, or NULL; kind: with its size, the name of a model that has
- * none, NULL: its architecture. n_weights: of the model. card_error: filled if the card cannot be read as YAML; the
- * card is ignored then. */
-enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struct config *c, const char *name,
-	const char *kind, uint64_t n_weights, struct ggu_error *card_error, struct ggu_error *err);
+/* What the files do not say of a model. */
+struct general_given {
+	const char *name;               /* given by the user, or NULL */
+	const char *kind;               /* with its size, the name of a model that has none; NULL: its architecture */
+	uint64_t n_weights;             /* 0: unknown */
+};
+/* Sets general.* except file_type. card_error: filled if the card cannot be read as YAML; the card is ignored then. */
+enum ggu_status general_to_meta(struct ggu_meta *m, const char *dir, const struct config *c,
+	const struct general_given *given, struct ggu_error *card_error, struct ggu_error *err);
 /* Overrides keys of m by those of a JSON object. An existing key keeps its type. A new one becomes a string, a bool, a
  * u32 or i64 for a whole number, an f32 for a fraction, or a list of strings; null removes a key. */
 enum ggu_status general_override(struct ggu_meta *m, const char *json_file, struct ggu_error *err);

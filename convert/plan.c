@@ -96,17 +96,25 @@ static enum ggu_status transforms(struct builder *b, const struct yaml_node *t, 
 
 /* ---- parts ---- */
 
-static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const struct yaml_node *from,
-	const struct yaml_node *tr, const char *suffix, bool *missing)
+/* A GGUF tensor whose parts are gathered. */
+struct gathering {
+	struct plan_tensor o;
+	const char *suffix;             /* of expand */
+	bool missing;                   /* the checkpoint lacks a part */
+	bool stacked;                   /* parts get an axis of their own */
+};
+static enum ggu_status add_part(struct builder *b, struct gathering *g, const struct yaml_node *from,
+	const struct yaml_node *tr)
 {
+	struct plan_tensor *o = &g->o;
 	char name[MAX_NAME];
 	struct view v, *grown;
 	const struct source_tensor *t;
-	if (from->kind != YAML_SCALAR || !expand(b->c, from->text, suffix, name))
+	if (from->kind != YAML_SCALAR || !expand(b->c, from->text, g->suffix, name))
 		return config_fail(b->c, from, b->err, "expected the name of a checkpoint tensor");
 	t = copies_find(b->c, b->p->source, name);
 	if (!t) {
-		*missing = true;
+		g->missing = true;
 		return file_fail(b->err, GGU_ERR_MISSING, "", GGU_NO_OFFSET, name,
 			"not in the checkpoint, but %.60s needs it", o->name);
 	}
@@ -122,18 +130,17 @@ static enum ggu_status add_part(struct builder *b, struct plan_tensor *o, const 
 	return GGU_OK;
 }
 
-/* One source, or one for each expert, or whatever is stacked, if it has {x}. e: the entry that names it. *stacked: they
- * get an axis of their own. */
-static enum ggu_status add_parts(struct builder *b, struct plan_tensor *o, const struct yaml_node *e,
-	const struct yaml_node *from, const struct yaml_node *tr, const char *suffix, bool *missing, bool *stacked)
+/* One source, or one for each expert, or whatever is stacked, if it has {x}. e: the entry that names it. */
+static enum ggu_status add_parts(struct builder *b, struct gathering *g, const struct yaml_node *e,
+	const struct yaml_node *from, const struct yaml_node *tr)
 {
 	enum ggu_status s;
 	int64_t n;
 	if (!from) return config_fail(b->c, e, b->err, "expected from or make");
-	if (from->kind != YAML_SCALAR || !strstr(from->text, "{x}")) return add_part(b, o, from, tr, suffix, missing);
-	*stacked = true;
+	if (from->kind != YAML_SCALAR || !strstr(from->text, "{x}")) return add_part(b, g, from, tr);
+	g->stacked = true;
 	s = config_count(b->c, e, "stack", b->n_experts, CONFIG_MAX_EXPERTS, &n, b->err);
-	for (b->c->x = 0; !s && b->c->x < n; b->c->x++) s = add_part(b, o, from, tr, suffix, missing);
+	for (b->c->x = 0; !s && b->c->x < n; b->c->x++) s = add_part(b, g, from, tr);
 	b->c->x = -1;
 	return s;
 }
@@ -241,29 +248,26 @@ static void tensor_free(struct plan_tensor *o)
 	*o = (struct plan_tensor){ 0 };
 }
 
-static enum ggu_status gather(struct builder *b, const struct yaml_node *e, struct plan_tensor *o, const char *suffix,
-	bool *missing)
+static enum ggu_status gather(struct builder *b, const struct yaml_node *e, struct gathering *g)
 {
 	const struct yaml_node *from = e->kind == YAML_MAPPING ? yaml_get(e, "from") : e;
 	const struct yaml_node *tr = yaml_get(e, "transform");
-	bool stacked = false;
 	enum ggu_status s = GGU_OK;
-	if (yaml_get(e, "make")) return make(b, yaml_get(e, "make"), o);
+	if (yaml_get(e, "make")) return make(b, yaml_get(e, "make"), &g->o);
 	if (yaml_get(e, "pack")) {
-		o->packed = true;
-		s = add_part(b, o, from, tr, suffix, missing);
-		if (!s) s = add_part(b, o, yaml_get(e, "scales"), tr, suffix, missing);
-		return s ? s : finish_packed(b, e, o);
+		g->o.packed = true;
+		s = add_part(b, g, from, tr);
+		if (!s) s = add_part(b, g, yaml_get(e, "scales"), tr);
+		return s ? s : finish_packed(b, e, &g->o);
 	}
 	if (from && from->kind == YAML_SEQUENCE) {
 		for (size_t k = 0; !s && k < from->count; k++) {
 			const struct yaml_node *p = from->items[k];
 			bool sub = p->kind == YAML_MAPPING;
-			s = add_parts(b, o, p, sub ? yaml_get(p, "from") : p, sub ? yaml_get(p, "transform") : tr,
-				suffix, missing, &stacked);
+			s = add_parts(b, g, p, sub ? yaml_get(p, "from") : p, sub ? yaml_get(p, "transform") : tr);
 		}
-	} else s = add_parts(b, o, e, from, tr, suffix, missing, &stacked);
-	return s ? s : finish(b, e, o, stacked);
+	} else s = add_parts(b, g, e, from, tr);
+	return s ? s : finish(b, e, &g->o, g->stacked);
 }
 
 /* One GGUF tensor of an entry; may_lack: it is no error if the checkpoint does not have the source. */
@@ -272,27 +276,27 @@ static enum ggu_status add_tensor(struct builder *b, const struct yaml_node *key
 {
 	char name[MAX_NAME];
 	const struct yaml_node *type = yaml_get(e, "type");
-	struct plan_tensor o = { .type = -1 }, *v;
-	bool missing = false;
+	struct gathering g = { .o.type = -1, .suffix = suffix };
+	struct plan_tensor *o = &g.o, *v;
 	enum ggu_status s;
 	if (!expand(b->c, key->text, suffix, name)) return config_fail(b->c, key, b->err, "name too long");
 	if (type) {
 		const struct ggu_type_info *ti = ggu_type_find(type->text ? type->text : "");
 		if (!ti) return config_fail(b->c, type, b->err, "no such type");
-		o.type = (int)ti->id;
+		o->type = (int)ti->id;
 	}
-	if (!(o.name = strdup(name))) return ggu_no_memory(b->err);
-	s = gather(b, e, &o, suffix, &missing);
+	if (!(o->name = strdup(name))) return ggu_no_memory(b->err);
+	s = gather(b, e, &g);
 	if (!s && (v = ggu_grow(b->p->v, b->p->n, sizeof *v))) {
 		b->p->v = v;
-		v[b->p->n++] = o;
-		for (size_t k = 0; k < o.n_parts; k++)
-			b->used[o.part[k].t - checkpoint_at(b->p->source, 0)] += view_count(o.part + k);
+		v[b->p->n++] = *o;
+		for (size_t k = 0; k < o->n_parts; k++)
+			b->used[o->part[k].t - checkpoint_at(b->p->source, 0)] += view_count(o->part + k);
 		return GGU_OK;
 	}
-	tensor_free(&o);
+	tensor_free(o);
 	if (!s) return ggu_no_memory(b->err);
-	return missing && may_lack ? GGU_OK : s;
+	return g.missing && may_lack ? GGU_OK : s;
 }
 
 static bool ends_star(const char *s)

@@ -10,7 +10,6 @@
  *
  * The embedding comes first, the output matrix last. Some windows of tokens drawn at random are added to those of the
  * text (drawn.h). */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #define XXH_INLINE_ALL
@@ -146,7 +145,7 @@ static void add_experts(struct sums *s, struct windows w, size_t step)
 	struct calibration *c = s->c;
 	struct ggu_error err;
 	memcpy(s->out, windows_stream(c, c->q.stream, w), windows_tokens(c, w)*c->e*sizeof(float));
-	side_step(c, &c->q, w, s->out, step, experts, s, NULL);
+	side_step(c, &c->q, w, s->out, step, &(struct listener){ experts, s, NULL });
 	if (imatrix_flush(s->im, c->pool, &err)) msg_die_error(s->g->name[0], &err);
 }
 /* What is kept of a weight's input in some windows. */
@@ -180,7 +179,8 @@ static void add_windows(struct sums *s, struct windows w, size_t step)
 		struct caught caught = { s->g->name[0], !s->g->ends, false, n, 0, x[k] };
 		float *stream = windows_stream(c, side[k]->stream, w);
 		if (!s->g->ends) memcpy(s->out, stream, n*c->e*sizeof(float));
-		side_step(c, side[k], w, s->g->ends ? stream : s->out, step, catch, &caught, &caught.stopped);
+		side_step(c, side[k], w, s->g->ends ? stream : s->out, step,
+			&(struct listener){ catch, &caught, &caught.stopped });
 	}
 	if (s->g->ends) {
 		memcpy(s->out, windows_stream(c, c->f.stream, w), n*c->e*sizeof(float));
@@ -254,7 +254,7 @@ static void find_groups(struct calibration *c, size_t step, struct groups *all)
 	const struct windows w = { 0, 1 };
 	float *out = calibrate_floats(c->ctx, c->e);
 	memcpy(out, c->q.stream, c->ctx*c->e*sizeof *out);
-	side_step(c, &c->q, w, out, step, note, all, NULL);
+	side_step(c, &c->q, w, out, step, &(struct listener){ note, all, NULL });
 	for (size_t k = 0; k < all->n; k++) {
 		all->g[k].ends = k + 1 == all->n && ends_step(c, all->g + k, c->q.stream, out);
 		free(all->g[k].x);
@@ -274,8 +274,8 @@ static void do_step(struct calibration *c, size_t step)
 		ended = all.g[k].ends;
 	}
 	while (!ended && windows_next(c, &w)) {
-		side_step(c, &c->f, w, windows_stream(c, c->f.stream, w), step, NULL, NULL, NULL);
-		side_step(c, &c->q, w, windows_stream(c, c->q.stream, w), step, NULL, NULL, NULL);
+		side_step(c, &c->f, w, windows_stream(c, c->f.stream, w), step, NULL);
+		side_step(c, &c->q, w, windows_stream(c, c->q.stream, w), step, NULL);
 	}
 	let_go(c);
 }
@@ -312,8 +312,8 @@ static void do_embedding(struct calibration *c)
 		inputs_free(&in);
 	}
 	while (windows_next(c, &w)) {
-		side_step(c, &c->f, w, windows_stream(c, c->f.stream, w), SIZE_MAX, NULL, NULL, NULL);
-		side_step(c, &c->q, w, windows_stream(c, c->q.stream, w), SIZE_MAX, NULL, NULL, NULL);
+		side_step(c, &c->f, w, windows_stream(c, c->f.stream, w), SIZE_MAX, NULL);
+		side_step(c, &c->q, w, windows_stream(c, c->q.stream, w), SIZE_MAX, NULL);
 	}
 	let_go(c);
 }

@@ -104,8 +104,10 @@ static inline float *windows_stream(const struct calibration *c, float *stream, 
 /* Evaluates windows in one call. *stopped: the tap has ended it, which is no error; stopped may be NULL. */
 void side_evaluate(const struct calibration *c, const struct side *s, struct windows w, struct model_call call,
 	const bool *stopped);
-/* One step, or, with `step` SIZE_MAX, the embeddings; stream is replaced. */
+/* Who is shown the inputs of products. *stopped: the tap has ended the call, which is no error; stopped may be NULL. */
+struct listener { model_tap *tap; void *ctx; const bool *stopped; };
+/* One step, or, with `step` SIZE_MAX, the embeddings; stream is replaced. to: NULL for nobody */
 void side_step(const struct calibration *c, const struct side *s, struct windows w, float *stream, size_t step,
-	model_tap *tap, void *ctx, const bool *stopped);
+	const struct listener *to);
 
 #endif

@@ -42,11 +42,11 @@ void side_evaluate(const struct calibration *c, const struct side *s, struct win
 	if (model_eval(s->w, &call, &err) && !(stopped && *stopped)) msg_die_error("calibrating", &err);
 }
 void side_step(const struct calibration *c, const struct side *s, struct windows w, float *stream, size_t step,
-	model_tap *tap, void *ctx, const bool *stopped)
+	const struct listener *to)
 {
-	const struct model_call call = { .stream = stream, .from = step + 1 ? step : 0, .to = step + 1, .tap = tap,
-		.tap_ctx = ctx };
-	side_evaluate(c, s, w, call, stopped);
+	const struct model_call call = { .stream = stream, .from = step + 1 ? step : 0, .to = step + 1,
+		.tap = to ? to->tap : NULL, .tap_ctx = to ? to->ctx : NULL };
+	side_evaluate(c, s, w, call, to ? to->stopped : NULL);
 }
 float *calibrate_floats(size_t rows, size_t n)
 {

@@ -147,12 +147,13 @@ static uint64_t budget(const struct plan *p)
 
 static void for_size(struct plan *p, struct ggu_pool *pool)
 {
+	const struct plan_trials how = { p->f, p->name, p->im, SAMPLE, o.effort };
 	uint64_t most;
 	choose_types();
 	p->list = msg_need(calloc(p->n + 1, sizeof *p->list));
 	for (size_t i = 0; i < p->n; i++) list_options(p, i);
 	most = budget(p);
-	plan_measure(p->list, p->n, p->f, p->name, p->im, SAMPLE, o.effort, pool);
+	plan_measure(p->list, p->n, &how, pool);
 	plan_weigh(p->list, p->n, o.kld);
 	plan_choose(p->list, p->n, most);
 }

@@ -11,11 +11,7 @@
 
 struct task { struct plan_tensor *p; size_t option; };
 struct run {
-	const struct ggu_file *f;
-	const char *name;
-	const struct imatrix *im;
-	uint64_t sample;
-	int effort;
+	const struct plan_trials *how;
 	struct task *task;
 	atomic_ullong done;
 };
@@ -27,10 +23,10 @@ static void *room(size_t n)
 
 /* The importances of a row's columns: imp, by which errors count, and weights, for the encoder. false: there are
  * none. */
-static bool importances(const struct run *r, const struct plan_tensor *p, uint32_t type, uint64_t row, float *imp,
+static bool importances(const struct imatrix *im, const struct plan_tensor *p, uint32_t type, uint64_t row, float *imp,
 	float *weights)
 {
-	const struct imatrix_entry *e = r->im ? imatrix_find(r->im, p->t->name) : NULL;
+	const struct imatrix_entry *e = im ? imatrix_find(im, p->t->name) : NULL;
 	const size_t cols = (size_t)p->t->ne[0], mat = (size_t)(row/p->t->ne[1]);
 	struct quant_objective o = quant_objective_default(type, true);
 	if (!e) return false;
@@ -50,11 +46,12 @@ static bool importances(const struct run *r, const struct plan_tensor *p, uint32
 static void try_type(void *ctx, size_t i, int worker)
 {
 	struct run *r = ctx;
+	const struct plan_trials *how = r->how;
 	const struct plan_tensor *p = r->task[i].p;
 	struct plan_option *o = p->option + r->task[i].option;
 	const struct ggu_tensor *t = p->t;
 	const size_t cols = (size_t)t->ne[0];
-	const uint64_t rows = ggu_tensor_rows(t), most = (r->sample + cols - 1)/cols, n = rows < most ? rows : most;
+	const uint64_t rows = ggu_tensor_rows(t), most = (how->sample + cols - 1)/cols, n = rows < most ? rows : most;
 	uint64_t in_row = 0, out_row = 0;
 	double error = 0, norm = 0;
 	float *x = room(cols*4*sizeof *x), *y = x + cols, *imp = y + cols, *weights = imp + cols;
@@ -67,12 +64,12 @@ static void try_type(void *ctx, size_t i, int worker)
 	out = room((size_t)out_row);
 	for (uint64_t k = 0; k < n; k++) {
 		uint64_t row = k*rows/n;
-		bool weighed = importances(r, p, o->type, row, imp, weights);
+		bool weighed = importances(how->im, p, o->type, row, imp, weights);
 		struct quant_objective objective = quant_objective_default(o->type, weighed);
-		if (ggu_read(r->f, t, row*in_row, in, (size_t)in_row, &err)) msg_die_error(r->name, &err);
+		if (ggu_read(how->f, t, row*in_row, in, (size_t)in_row, &err)) msg_die_error(how->name, &err);
 		quant_decode(t->type, in, x, cols);
 		if (vec_beyond(x, cols, 0x1p120f) < cols) continue;     /* gguf-quantize will report it */
-		quant_encode(o->type, &objective, x, weighed ? weights : NULL, 1, cols, r->effort, out);
+		quant_encode(o->type, &objective, x, weighed ? weights : NULL, 1, cols, how->effort, out);
 		quant_decode(o->type, out, y, cols);
 		vec_loss(x, y, weighed ? imp : NULL, cols, &error, &norm);
 	}
@@ -84,10 +81,9 @@ static void try_type(void *ctx, size_t i, int worker)
 	progress_set(atomic_fetch_add(&r->done, 1) + 1);
 }
 
-void plan_measure(struct plan_tensor *list, size_t n, const struct ggu_file *f, const char *name,
-	const struct imatrix *im, uint64_t sample, int effort, struct ggu_pool *pool)
+void plan_measure(struct plan_tensor *list, size_t n, const struct plan_trials *how, struct ggu_pool *pool)
 {
-	struct run r = { .f = f, .name = name, .im = im, .sample = sample, .effort = effort };
+	struct run r = { .how = how };
 	size_t tasks = 0;
 	for (size_t i = 0; i < n; i++) tasks += list[i].n - 1;
 	r.task = room((tasks + 1)*sizeof *r.task);

@@ -18,9 +18,15 @@ struct plan_tensor {
 	size_t chosen;
 	double weight;                  /* how much its error counts */
 };
-/* Fills energy and error of every option but the first of each tensor. About `sample` weights of a tensor are tried,
- * in rows that are spread evenly; the result does not depend on the threads. im may be NULL. */
-void plan_measure(struct plan_tensor *list, size_t n, const struct ggu_file *f, const char *name,
-	const struct imatrix *im, uint64_t sample, int effort, struct ggu_pool *pool);
+/* What is tried, and how. */
+struct plan_trials {
+	const struct ggu_file *f;
+	const char *name;               /* of the file, for messages */
+	const struct imatrix *im;       /* or NULL */
+	uint64_t sample;                /* so many weights of a tensor, about, in rows that are spread evenly */
+	int effort;
+};
+/* Fills energy and error of every option but the first of each tensor. The result does not depend on the threads. */
+void plan_measure(struct plan_tensor *list, size_t n, const struct plan_trials *how, struct ggu_pool *pool);
 
 #endif

@@ -58,7 +58,7 @@ static void convert(const char *dir, struct arch_set *set)
 	c.coded = coded_is(&c);
 	config_check(&c, &err);
 	config_unread(&c, unread, NULL, &err);
-	general_to_meta(m, dir, &c, NULL, NULL, 12345678, &card, &err);
+	general_to_meta(m, dir, &c, &(struct general_given){ .n_weights = 12345678 }, &card, &err);
 	if (checkpoint_open(&source, dir, &err) == GGU_OK &&
 		(!c.coded || coded_open(source, &c, &err) == GGU_OK) && plan_new(&p, &c, source, &err) == GGU_OK) {
 		carry_out(&p);

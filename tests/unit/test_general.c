@@ -29,7 +29,8 @@ static struct ggu_meta *meta_of(const char *card, const char *config, const char
 	fclose(f);
 	c.root = c.text = json_loads(config, 0, NULL);
 	c.generation = json_loads("{\"temperature\": 0.5, \"top_k\": 20, \"top_p\": \"no number\"}", 0, NULL);
-	assert_int_equal(general_to_meta(m, dir, &c, name, NULL, 8030261248, card_error, &err), GGU_OK);
+	assert_int_equal(general_to_meta(m, dir, &c, &(struct general_given){ name, NULL, 8030261248 }, card_error,
+		&err), GGU_OK);
 	json_decref(c.root);
 	json_decref(c.generation);
 	unlink(path);
