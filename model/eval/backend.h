@@ -7,8 +7,8 @@
  *
  * One for a GPU would fill in the same table. What comes back to the host is what route() decides, the inputs that a
  * tap is told, and the rows that fetch() copies. But these assume today that the host and the backend share memory:
- *   - work.c allocates the buffers, and for each of the host's threads what quant/ needs; only cpu*.c and head.c look
- *     into them.
+ *   - work.c allocates the buffers, and for each of the host's threads what thread_bytes asks for; only cpu*.c and
+ *     head.c look into them.
  *   - Weights (struct weight) are in the mapped file, vectors (norms, biases, slopes, the factors of scans) in the
  *     graph's arena. Operators compute with their addresses without looking there, except that latent attention
  *     decodes kv_b while the graph is built, and model_set_weights puts in its caller's weights.
@@ -201,6 +201,9 @@ struct backend {
 	/* The most that attending to a cache of this shape sets aside besides the plan, for n_rows that see up to n_pos
 	 * positions */
 	size_t (*attend_bytes)(const struct attn_shape *s, size_t n_rows, size_t n_pos, size_t n_threads);
+	/* Bytes of each of the host's threads (work_local) for evaluating a graph of this shape; head.c's products are
+	 * not among them. */
+	size_t (*thread_bytes)(const struct graph *g);
 	/* Makes and packs the inputs that are not ready, hands them to the tap, and multiplies. Without products
 	 * (n = 0), inputs are only made, all at the same time: none from the rows of another. */
 	enum ggu_status (*multiply)(struct run *r, struct input *const *in, size_t n_in, const struct product *p,

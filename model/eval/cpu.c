@@ -332,8 +332,19 @@ static enum ggu_status multiply(struct run *r, struct input *const *in, size_t n
 	return s;
 }
 
+/* For products, for rows of position embeddings (embed_row), for attention, and to route. */
+static size_t thread_bytes(const struct graph *g)
+{
+	size_t n = size_most(quant_mul_work_bytes(g->widest), g->n_embd*sizeof(float));
+	for (size_t i = 0; i < g->n_caches; i++) {
+		const struct attn_shape shape = cache_shape(g->cache + i, GGU_TYPE_F32, GGU_TYPE_F32);
+		n = size_most(n, attn_work_bytes(&shape));
+	}
+	return size_most(n, cpu_route_bytes(g->most_experts));
+}
+
 const struct backend backend_cpu = {
-	.packed_bytes = quant_act_most_bytes, .attend_bytes = cpu_attend_bytes,
+	.packed_bytes = quant_act_most_bytes, .attend_bytes = cpu_attend_bytes, .thread_bytes = thread_bytes,
 	.multiply = multiply, .attend = cpu_attend, .store = cpu_store, .route = cpu_route,
 	.combine = cpu_combine, .conv = cpu_conv, .scan_channels = cpu_scan_channels, .scan_heads = cpu_scan_heads,
 	.embed = embed, .settle = settle, .keep = keep, .fetch = fetch,

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include "../../libgguf/pool.h"
 #include "../../libgguf/size.h"
-#include "cpu_internal.h"
-#include "op.h"
+#include "model_internal.h"
 
 /* ---- the plan of a batch ---- */
 
@@ -98,21 +97,13 @@ char *work_room(char **p, size_t *have, size_t n)
 	return *p;
 }
 
-static size_t attend_bytes(const struct graph *g)
+/* Of each of the host's threads: what the backend needs for either stack, and head.c for its products. */
+static size_t local_bytes(const struct work *w)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < g->n_caches; i++) {
-		const struct attn_shape shape = cache_shape(g->cache + i, GGU_TYPE_F32, GGU_TYPE_F32);
-		n = size_most(n, attn_work_bytes(&shape));
-	}
-	return n;
-}
-static size_t local_bytes(const struct graph *g)
-{
-	const size_t widest = g->source ? size_most(g->widest, g->source->widest) : g->widest;
-	size_t n = size_most(quant_mul_work_bytes(widest), g->n_embd*sizeof(float));
-	n = size_most(n, cpu_route_bytes(g->most_experts));
-	n = size_most(n, size_most(attend_bytes(g), g->source ? attend_bytes(g->source) : 0));
+	const struct graph *g = w->g;
+	const struct backend *be = w->m->be;
+	size_t n = size_most(be->thread_bytes(g), quant_mul_work_bytes(g->head.n_in));
+	if (g->source) n = size_most(n, be->thread_bytes(g->source));
 	return size_up(n, 64);
 }
 
@@ -121,7 +112,7 @@ struct measure work_plan(struct work *w)
 	struct measure m = work_measure(w, w->n_batch, w->n_batch);
 	w->bytes = m.plan.peak;
 	w->host_bytes = m.plan.host_peak;
-	w->local_bytes = local_bytes(w->g);
+	w->local_bytes = local_bytes(w);
 	return m;
 }
 
