@@ -146,6 +146,12 @@ static bool restore_nul(json_t *vocab)
 	return true;
 }
 
+enum ggu_status vocab_bad(struct ggu_error *err, const char *file, const char *in, const char *key, const char *what)
+{
+	char where[128];
+	snprintf(where, sizeof where, "%s%.100s", in, key);
+	return file_fail(err, GGU_ERR_FORMAT, file, GGU_NO_OFFSET, where, "%s", what);
+}
 enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err)
 {
 	char *text;

@@ -14,13 +14,6 @@
 static const char config_file[] = "tokenizer_config.json", added_file[] = "added_tokens.json",
 	json_file[] = "tokenizer.json";
 
-static enum ggu_status bad(struct ggu_error *err, const char *file, const char *in, const char *key, const char *what)
-{
-	char where[128];
-	snprintf(where, sizeof where, "%s%.100s", in, key);
-	return file_fail(err, GGU_ERR_FORMAT, file, GGU_NO_OFFSET, where, "%s", what);
-}
-
 /* Appends the row of a token; false: out of memory. */
 static bool append(json_t *list, json_t *row, json_int_t id)
 {
@@ -41,8 +34,8 @@ static enum ggu_status read_decoder(struct vocab_files *f, struct ggu_error *err
 		json_t *copy;
 		bool done;
 		if (*end || end == key || id < 0 || id >= VOCAB_MOST)
-			return bad(err, config_file, in, key, "is not an id from 0 to 4194303");
-		if (!vocab_json_str(row, "content")) return bad(err, config_file, in, key, "has no content");
+			return vocab_bad(err, config_file, in, key, "is not an id from 0 to 4194303");
+		if (!vocab_json_str(row, "content")) return vocab_bad(err, config_file, in, key, "has no content");
 		copy = json_copy(row);
 		done = append(f->decoder_rows, copy, id);
 		json_decref(copy);
@@ -62,7 +55,8 @@ static enum ggu_status read_added(struct vocab_files *f, struct ggu_error *err)
 		json_int_t k = json_is_integer(id) ? json_integer_value(id) : -1;
 		json_t *row;
 		bool done;
-		if (k < 0 || k >= VOCAB_MOST) return bad(err, added_file, "", text, "has no id from 0 to 4194303");
+		if (k < 0 || k >= VOCAB_MOST)
+			return vocab_bad(err, added_file, "", text, "has no id from 0 to 4194303");
 		row = json_pack("{s:s,s:b,s:b}", "content", text, "special", vocab_looks_special(text, strlen(text)),
 			"normalized", 0);
 		done = append(f->added_rows, row, k);

@@ -88,6 +88,8 @@ enum ggu_status vocab_read_added(struct vocab_files *f, struct ggu_error *err);
 enum ggu_status vocab_join_added(struct vocab *v, struct vocab_files *f, bool into_json, struct ggu_error *err);
 /* Sets only_added of the pipeline, from model.vocab, an object or a list, and the list of added tokens. */
 enum ggu_status vocab_note_added(struct vocab *v, const json_t *vocab, const json_t *added, struct ggu_error *err);
+/* Fails: what is at `in` and `key`, one after the other, in a file is not as it should be. */
+enum ggu_status vocab_bad(struct ggu_error *err, const char *file, const char *in, const char *key, const char *what);
 /* *j NULL: absent */
 enum ggu_status vocab_read_json(const char *dir, const char *name, json_t **j, struct ggu_error *err);
 

@@ -10,10 +10,6 @@
 #include "../util/file.h"
 #include "vocab_internal.h"
 
-static enum ggu_status bad(struct ggu_error *err, const char *file, const char *where, const char *what)
-{
-	return file_fail(err, GGU_ERR_FORMAT, file, GGU_NO_OFFSET, where, "%s", what);
-}
 /* Ids by text and rows of added tokens; and where they are, for messages. */
 struct tables { const json_t *vocab, *added; const char *vocab_file, *vocab_where, *added_file; };
 
@@ -28,7 +24,7 @@ static enum ggu_status n_tokens(const struct tables *t, const struct vocab_hints
 	size_t i;
 	json_object_foreach((json_t *)t->vocab, key, id) {
 		if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= VOCAB_MOST)
-			return bad(err, t->vocab_file, t->vocab_where, out_of_range);
+			return vocab_bad(err, t->vocab_file, t->vocab_where, "", out_of_range);
 		most = json_integer_value(id) > most ? json_integer_value(id) : most;
 	}
 	json_array_foreach(t->added, i, row) {
@@ -60,7 +56,8 @@ static enum ggu_status fill(struct vocab *v, const struct tables *t, struct ggu_
 		bool special = vocab_json_true(row, "special") ||
 			(json_is_string(text)
 			&& vocab_looks_special(json_string_value(text), json_string_length(text)));
-		if (!json_is_string(text)) return bad(err, t->added_file, "added_tokens", "a token has no content");
+		if (!json_is_string(text))
+			return vocab_bad(err, t->added_file, "added_tokens", "", "a token has no content");
 		v->tokens[k] = vocab_copy(v, json_string_value(text), json_string_length(text));
 		if (!v->tokens[k].p) return ggu_no_memory(err);
 		v->types[k] = special ? VOCAB_CONTROL : VOCAB_USER_DEFINED;
@@ -80,7 +77,8 @@ static enum ggu_status one_merge(struct vocab *v, const json_t *m, struct ggu_st
 		return to->p ? GGU_OK : ggu_no_memory(err);
 	}
 	if (!json_is_string(a) || !json_is_string(b))
-		return bad(err, "tokenizer.json", "model.merges", "a merge is neither text nor a pair of texts");
+		return vocab_bad(err, "tokenizer.json", "model.merges", "",
+			"a merge is neither text nor a pair of texts");
 	p = vocab_alloc(v, 2*(json_string_length(a) + json_string_length(b)) + 2);
 	if (!p) return ggu_no_memory(err);
 	for (int k = 0; k < 2; k++) {
@@ -146,7 +144,8 @@ enum ggu_status vocab_load_json(struct vocab *v, const struct vocab_files *f, st
 			return file_fail(err, GGU_ERR_UNSUPPORTED, "tokenizer.json", GGU_NO_OFFSET, "model",
 				"prefixes and suffixes of subwords are not supported");
 	}
-	if (!json_is_object(tables.vocab)) return bad(err, tables.vocab_file, tables.vocab_where, "is not an object");
+	if (!json_is_object(tables.vocab))
+		return vocab_bad(err, tables.vocab_file, tables.vocab_where, "", "is not an object");
 	TRY(n_tokens(&tables, f->hints, &n, err));
 	if (!filled) {
 		TRY(vocab_size(v, n, llama, -1000, err));
