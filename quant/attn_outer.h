@@ -27,11 +27,12 @@ INLINE size_t scales_of(enum form form) { return (size_t)ROW*(has_minima(form) ?
 
 /* ---- scores by floats ---- */
 
-/* Prefetches the line `next` bytes further, which is the same part of the next tile; if `next` is 0, the line itself,
- * which does no harm. This hides the latency of memory in small pages better than any other distance. */
-INLINE void fetch_line(const char *at, size_t bytes, ptrdiff_t next)
+/* Prefetches the line `next` bytes further, which is the same part of the next tile, unless `at`, `offset` bytes from
+ * where a line begins, is in one that an earlier call prefetches. If `next` is 0, that is the line itself, which does
+ * no harm. This hides the latency of memory in small pages better than any other distance. */
+INLINE void fetch_line(const char *at, size_t offset, ptrdiff_t next)
 {
-	if (bytes % 64 == 0) __builtin_prefetch(at + next, 0, 2);
+	if (offset % 64 == 0) __builtin_prefetch(at + next, 0, 2);
 }
 INLINE void fetch_scales(enum form form, const char *b, ptrdiff_t next)
 {

@@ -198,7 +198,7 @@ static inline struct ahead ahead_of(const char *next, size_t bytes, size_t piece
 {
 	return (struct ahead){ next, next ? bytes : 0, size_up(bytes/pieces, 64) };
 }
-static inline void fetch(struct ahead *h)
+static inline void fetch_piece(struct ahead *h)
 {
 	size_t n = size_least(h->piece, h->left);
 	for (size_t i = 0; i < n; i += 64) __builtin_prefetch(h->at + i, 0, 2);
@@ -306,7 +306,7 @@ static void score_tile_numbers(struct attn_task *t, const struct tile *o, const 
 		}
 		for (size_t g = first_group(t, o); g < o->r1; g += t->group) {
 			size_t rows = group_end(t, o, g) - g;
-			if (!to_next) fetch(&h);
+			if (!to_next) fetch_piece(&h);
 			score_of[form][rows](scored(t, o, g, to_next), n, t->q + g*t->k_wide + i*rows, keys, to_next,
 				scores(t, g), i == 0);
 		}
@@ -344,7 +344,7 @@ static void mix_tile_numbers(struct attn_task *t, const struct tile *o)
 		if (widen) widen_values(t, o->v, c, n);
 		for (size_t g = first_group(t, o); g < o->r1; g += t->group) {
 			size_t r = size_most(g, o->r0);
-			if (!x.next) fetch(&h);
+			if (!x.next) fetch_piece(&h);
 			mix_rows_seen(t, &x, o->p, c, c + n, r, size_least(group_end(t, o, g), o->r1) - r);
 		}
 	}

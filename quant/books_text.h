@@ -31,7 +31,7 @@ INLINE uint16_t iq1_m_half(const void *block)
 /* Later rows are prefetched into L1 if they fit there with everything else. Otherwise they go to L2, and two blocks
  * before they are used from there to L1. */
 enum { NEAR_BYTES = 9 << 10 };
-INLINE void fetch(const char *later, const char *soon, size_t bytes, int far)
+INLINE void fetch_block(const char *later, const char *soon, size_t bytes, int far)
 {
 	for (size_t i = 0; i < bytes; i += 64) {
 		if (far) {
@@ -54,7 +54,7 @@ INLINE void books(int n_tokens, const struct digits_part *p, struct digit_sums *
 		prepare(w, p->w_stride, p->n_rows, some);
 		for (size_t r = 0, at = b*ROWS; r < p->n_rows; r++, at++, w += p->w_stride, next += like.bytes) {
 			const struct planes c = unpack(w, some + r);
-			fetch(next, w + 2*like.bytes, like.bytes, far);
+			fetch_block(next, w + 2*like.bytes, like.bytes, far);
 			sums(n_tokens, &c, x, to->s + 8*at, (size_t)(DIGITS_SUMS/n_tokens));
 			if (like.half_of) to->d.half[at] = like.half_of(w);
 			else memcpy(to->d.half + at, w + like.at_d, 2);

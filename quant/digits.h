@@ -92,8 +92,9 @@ struct digit_sums {
 /* A core may drop prefetches while it has as many lines in flight as it can. So each line is prefetched a second time,
  * this many rows before it is used. */
 enum { DIGITS_NEARER = 4 };
-/* n blocks of some rows; for blocks of 32: of all rows side by side. near: the beginning of the rows that are
- * prefetched a second time; rows DIGITS_NEARER further on are prefetched for the first time. to_l1: into L1, not L2. */
+/* n blocks of some rows; for blocks of 32: of all rows side by side. near: where the rows begin that are prefetched a
+ * second time, maybe beyond the last row; rows DIGITS_NEARER further on are prefetched for the first time. to_l1: into
+ * L1, not L2. */
 struct digits_part {
 	const char *w;
 	size_t w_stride, n_rows, n;

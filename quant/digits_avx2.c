@@ -272,7 +272,7 @@ static void sum_up(const struct job *j, struct chunk *c, struct tlb *tlb)
 	const char *w = (const char *)m->w + c->o*m->w_stride + at;
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
 	struct digits_part part = { w, m->w_stride, c->n_o, size_least(left, step), c->strip, j->strip,
-		w + (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD,
+		mul_past(w, (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD),
 		mul_rows_to_l1 };
 	const size_t from = c->o*m->w_stride + j->table->rows*at;
 	tlb_look_up(tlb, from, from);
@@ -282,7 +282,7 @@ static void sum_up(const struct job *j, struct chunk *c, struct tlb *tlb)
 	else sums(&part, c->s);
 }
 /* Prefetches a chunk of a task's first rows, unless the thread's last task has done so. */
-static void fetch(const struct job *j, size_t o, size_t n_o, size_t unit, size_t step)
+static void fetch_first(const struct job *j, size_t o, size_t n_o, size_t unit, size_t step)
 {
 	const size_t left = j->units - unit, n = size_least(left, step)*j->bytes;
 	const char *w = (const char *)j->m->w + o*j->m->w_stride + unit*j->bytes;
@@ -305,9 +305,9 @@ static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_
 		for (size_t t = t0, some; t < t0 + n_t; t += some) {
 			some = t0 + n_t - t >= 4 ? 4 : t0 + n_t - t >= 2 ? 2 : 1;
 			const size_t step = j->step[some/2];
-			if (first && o == o0) fetch(j, o, rows, 0, step);
+			if (first && o == o0) fetch_first(j, o, rows, 0, step);
 			for (size_t u = 0; u < j->units; u += before.n_units) {
-				if (first && o == o0 && u + step < j->units) fetch(j, o, rows, u + step, step);
+				if (first && o == o0 && u + step < j->units) fetch_first(j, o, rows, u + step, step);
 				struct chunk c = { t, some, o, rows, u, before.s == sums ? sums + 1 : sums };
 				sum_up(j, &c, &tlb);
 				settle(j, &before, y);

@@ -15,7 +15,7 @@
 /* Keeps prefetches in place: compilers that schedule early would hoist both branches of them above the choice. */
 #define STAY __asm__ volatile("" : : : "memory")
 /* Prefetches lines DIGITS_NEARER rows after `near`, and those at `near` once more. */
-INLINE void fetch(const char *near, size_t stride, size_t bytes, bool to_l1)
+INLINE void fetch_lines(const char *near, size_t stride, size_t bytes, bool to_l1)
 {
 	const char *next;
 	__asm__("" : "+r"(stride));     /* multiplied here, not kept four times as large in a register of vectors */
@@ -88,7 +88,7 @@ INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_su
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
 		for (size_t r = 0, at = b*ROWS; r < p.n_rows; r++, at++, w += p.w_stride, near += type.bytes) {
 			const struct product m = { n_tokens, strip, p.strip_stride, order, d, to, at };
-			fetch(near, p.w_stride, type.bytes, p.to_l1);
+			fetch_lines(near, p.w_stride, type.bytes, p.to_l1);
 			block(w, &m);
 			if (type.has_min) memcpy(to->d.pair + at, w + type.at_d, 4);
 			else memcpy(to->d.half + at, w + type.at_d, 2);

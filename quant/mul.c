@@ -162,7 +162,7 @@ static size_t bytes_of(const struct quant_mul *m, size_t columns)
 }
 /* Prefetches the chunk of rows o.. from column i on. A panel takes little of each of so many rows that a core does not
  * prefetch what is next. */
-static void fetch(const struct quant_mul *m, size_t o, size_t n_o, size_t i)
+static void fetch_rows(const struct quant_mul *m, size_t o, size_t n_o, size_t i)
 {
 	const size_t n = bytes_of(m, chunk_of(m, i));
 	const char *from = (const char *)m->w + o*m->w_stride + bytes_of(m, i);
@@ -203,7 +203,7 @@ static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, 
 	for (size_t r0 = 0; r0 < panel->outputs; r0 += 8) {
 		const size_t first = size_least(r0, n_o - 1);
 		const char *from = (const char *)m->w + bytes_of(m, i) + (o + first)*m->w_stride, *row[8];
-		if (r0 + 8 < n_o) fetch(m, o + r0 + 8, size_least(n_o - (r0 + 8), 8), i);
+		if (r0 + 8 < n_o) fetch_rows(m, o + r0 + 8, size_least(n_o - (r0 + 8), 8), i);
 		if (!fill || r0 + 8 > n_o) {
 			take_rows(m, kind, from, n_o - first, n, r0, k);
 			continue;
@@ -214,7 +214,7 @@ static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, 
 }
 
 /* Prefetches what the next panel is made from: the next of this group, of the next chunk, or of the next group. */
-static void fetch_next(const struct quant_mul *m, size_t o, size_t end, size_t i, size_t p, size_t outputs)
+static void fetch_next_panel(const struct quant_mul *m, size_t o, size_t end, size_t i, size_t p, size_t outputs)
 {
 	p += outputs;
 	if (p >= size_least(end - o, GROUP)) {
@@ -225,7 +225,7 @@ static void fetch_next(const struct quant_mul *m, size_t o, size_t end, size_t i
 		i = 0;
 		o += GROUP;
 	}
-	if (o + p < end) fetch(m, o + p, size_least(end - (o + p), outputs), i);
+	if (o + p < end) fetch_rows(m, o + p, size_least(end - (o + p), outputs), i);
 }
 /* Stores what a panel's tiles have not stored in the results themselves: that of tokens that do not fill a strip, and
  * of outputs that do not fill a panel. */
@@ -251,7 +251,7 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 					last && n == outputs ? n_t/tokens : 0, m->y_stride,
 					m->y + t0*m->y_stride + o + p };
 				make_panel(m, kind, o + p, some - p, i, k);
-				fetch_next(m, o, o0 + n_o, i, p, outputs);
+				fetch_next_panel(m, o, o0 + n_o, i, p, outputs);
 				panel->gemm[kind](chunk_of(m, i)/block, k->panel, n_strips,
 					(const char *)m->act + s.at, s.next, &y);
 				if (last) put_rest(&y, panel, n_t, n);

@@ -146,6 +146,9 @@ extern const struct panel_table *mul_panel_32, *mul_panel_256;
  * Lake; Zen 4's does not. No result depends on it. */
 enum { MUL_ROWS_L1 = 48 << 10 };
 extern bool mul_rows_to_l1;
+/* The place n bytes after p, to prefetch from. It may be far beyond the last row, where the sum of a pointer and a
+ * number is undefined. */
+static inline const char *mul_past(const char *p, size_t n) { return (const char *)((uintptr_t)p + n); }
 
 /* As in quant.h, for block types; block is 32 or 256. */
 size_t mul_act_step(size_t block);

@@ -26,9 +26,9 @@ static inline size_t take_rows(const char *w, size_t w_stride, size_t o, size_t 
 	for (size_t r = 0; r < ROWS; r++) row[r] = w + (o + (r < n ? r : n - 1))*w_stride;
 	return n;
 }
-static inline void fetch(const char *p, size_t n)
+static inline void fetch_bytes(const char *from, size_t n)
 {
-	for (size_t i = 0; i < n; i += 64) __builtin_prefetch(p + i, 0, 2);
+	for (size_t i = 0; i < n; i += 64) __builtin_prefetch(from + i, 0, 2);
 }
 static inline void add_products(float *y, const float *d, float xd, const int32_t *total)
 {
@@ -61,12 +61,12 @@ INLINE void rows32(size_t n_out, size_t n_in, const char *w, size_t w_stride, co
 {
 	for (size_t o = 0; o < n_out; o += ROWS) {
 		const int16_t *x = act;
-		const char *row[ROWS], *next = w + (o + ROWS)*w_stride;
+		const char *row[ROWS], *next = mul_past(w, (o + ROWS)*w_stride);
 		float acc[ROWS] = { 0 };
 		size_t n = take_rows(w, w_stride, o, n_out, row);
 		for (size_t i = 0; i < n_in; i += weights, next += ROWS*bytes) {
 			struct codes32 c[ROWS][4];
-			fetch(next, ROWS*bytes);
+			fetch_bytes(next, ROWS*bytes);
 			UNROLL for (int r = 0; r < ROWS; r++, row[r - 1] += bytes) unpack(row[r], c[r]);
 			for (size_t p = 0; p < weights/32; p++, x += mul_strip_bytes(32, 1)/sizeof *x)
 				part32(c, p, x, part, has_min, acc);
@@ -88,7 +88,7 @@ INLINE void rows256(size_t n_out, size_t n_in, const char *w, size_t w_stride, c
 	(void)part;
 	for (size_t o = 0; o < n_out; o += ROWS) {
 		const int16_t *x = act;
-		const char *row[ROWS], *next = w + (o + ROWS)*w_stride;
+		const char *row[ROWS], *next = mul_past(w, (o + ROWS)*w_stride);
 		float acc[ROWS] = { 0 };
 		size_t n = take_rows(w, w_stride, o, n_out, row);
 		for (size_t i = 0; i < n_in; i += weights, x += mul_strip_bytes(256, 1)/sizeof *x, next += ROWS*bytes) {
@@ -97,7 +97,7 @@ INLINE void rows256(size_t n_out, size_t n_in, const char *w, size_t w_stride, c
 			int32_t total[ROWS];
 			float d[ROWS], m[ROWS], xd;
 			memcpy(&xd, (const char *)x + mul_strip_d(256, 1), 4);
-			fetch(next, ROWS*bytes);
+			fetch_bytes(next, ROWS*bytes);
 			for (int r = 0; r < ROWS; r++) {
 				struct codes256 c;
 				unpack(row[r], &c);
