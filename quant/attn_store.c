@@ -8,7 +8,6 @@
 #include <string.h>
 #include "../libgguf/size.h"
 #include "attn_internal.h"
-#include "kern.h"
 #include "mul.h"
 #include "quant.h"
 

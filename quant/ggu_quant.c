@@ -2,7 +2,6 @@
  * ggu_quant.c - what libggu offers of this folder: quant.h, recipe.h and remake.h under installed names. */
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include "../libgguf/pool.h"
 #include "ggu_quant.h"
 #include "remake.h"

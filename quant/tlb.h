@@ -5,6 +5,8 @@
  * up, so in pages of 4 KB, as most mapped files have, a core waits for one page after the other. It can look up several
  * at once: so one line of each of the next pages is prefetched, all together, long before the others. Rows are then
  * read 1.1 to 1.5 times as fast, and hardly slower in large pages (tests/kernels/TRIALS.md). */
+#ifndef QUANT_TLB_H
+#define QUANT_TLB_H
 #include <stddef.h>
 #include "../libgguf/size.h"
 
@@ -24,3 +26,4 @@ static inline void tlb_look_up(struct tlb *t, size_t from, size_t to)
 	for (t->done = size_most(t->done, from); t->done < end; t->done += TLB_STEP)
 		__builtin_prefetch(t->w + t->done, 0, 2);
 }
+#endif

@@ -3,7 +3,6 @@
  * the beginning of a SHA-1. */
 #include <nettle/sha1.h>
 #include <nettle/sha2.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

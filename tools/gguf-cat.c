@@ -4,7 +4,6 @@
  * Tensors go out in the order named, through one buffer. A pipe has its data only once, in file order:
  * tensors named in another order are refused by the reader. */
 #include <stdlib.h>
-#include <string.h>
 #include "../quant/quant.h"
 #include "msg.h"
 #include "opt.h"

@@ -4,7 +4,6 @@
  * pieces of the window, one for each digest of each tensor, one for each piece to be read (of a pipe one for all of
  * them). */
 #include <stdlib.h>
-#include <string.h>
 #include "../libgguf/pool.h"
 #include "hashing.h"
 #include "msg.h"

@@ -4,7 +4,6 @@
  * optimal string alignment, Boytsov, "Indexing methods for approximate dictionary searching", 2011. */
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 #include "../libgguf/size.h"
 #include "near.h"
 

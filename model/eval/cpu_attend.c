@@ -2,7 +2,6 @@
  * cpu_attend.c - attention on the processor: clips, norms and rope of the rows' queries, keys and values, keys and
  * values into the cache; then attn.h's kernels. */
 #include <stdlib.h>
-#include <string.h>
 #include "../../libgguf/pool.h"
 #include "../../quant/vec.h"
 #include "cpu_internal.h"

@@ -3,7 +3,6 @@
  * a work of its own, on the states that sequences have as their sources. At its end, eval.c makes what the decoder's
  * branches keep of the rows. */
 #include <stdlib.h>
-#include <string.h>
 #include "../../libgguf/try.h"
 #include "model_internal.h"
 

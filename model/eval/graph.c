@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * graph.c - the `graph` part of an architecture file, resolved for one model: input, layers of steps, output.
  * build.c reads mappings, the operators their own. */
-#include <stdio.h>
 #include <string.h>
 #include "../../libgguf/try.h"
 #include "op.h"

@@ -5,7 +5,6 @@
  * {3 model_type, 24 treat_whitespace_as_suffix, 35 byte_fallback}, 3 normalizer_spec {2 precompiled_charsmap,
  * 3 add_dummy_prefix, 4 remove_extra_whitespaces, 5 escape_whitespaces}. Unknown fields are passed over. */
 #include <stdlib.h>
-#include <string.h>
 #include "../../libgguf/span.h"
 #include "../util/file.h"
 #include "vocab_internal.h"
