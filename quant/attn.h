@@ -117,7 +117,8 @@ struct attn {
 	size_t partial_bytes;
 };
 
-/* The size of `partial` for cutting this batch over positions; 0: its tokens keep n_threads busy anyway. */
+/* The size of `partial` for cutting this batch over positions; 0: its tokens keep n_threads busy anyway. Uses
+ * rows[].cut, which attn_plan sets anew. */
 size_t attn_partial_bytes(struct attn *a, int n_threads);
 /* The largest such size for up to n_tokens of one sequence that see up to n_pos positions. */
 size_t attn_partial_most(const struct attn_shape *s, size_t n_tokens, size_t n_pos, int n_threads);

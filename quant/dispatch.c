@@ -3,7 +3,6 @@
  *
  * sets.inc lists the sets, and whose table serves one that has none of its own. */
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include "../libgguf/size.h"
 #include "../libgguf/types.h"
@@ -56,13 +55,15 @@ static const struct set *selected = sets;
 /* Distinguishes a misspelt name from one that this CPU lacks. */
 static enum ggu_status no_set(const char *name, struct ggu_error *err)
 {
-	char names[128] = "";
-	for (size_t i = 0, n = 0; i < N_SETS; i++) {
+#define SET(name, ...) #name " "
+	static const char names[] =
+#include "sets.inc"
+		;
+#undef SET
+	for (size_t i = 0; i < N_SETS; i++)
 		if (!strcmp(name, sets[i].name))
 			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "this CPU does not support %s",
 				name);
-		n += (size_t)snprintf(names + n, sizeof names - n, "%s ", sets[i].name);
-	}
 	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "", "'%.40s' is not an instruction set (%snative)",
 		name, names);
 }

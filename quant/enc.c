@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "../libgguf/types.h"
+#include "blocks.h"
 #include "enc.h"
 
 const struct enc_table *quant_enc_table = &quant_enc_c;
@@ -93,17 +94,21 @@ static bool same_values(const float *x, const float *y, size_t n)
  * they are not; `to` is unchanged. to NULL: only checks. */
 static bool exact_block(const struct coder *c, uint32_t type, const float *x, void *to)
 {
-	enum { WEIGHTS = 256, BYTES = 256 };
+	enum { WEIGHTS = 256 };                 /* of the largest block */
+	union {
+#define BLOCK(NAME, name, kind, part, has_min) struct name name;
+#include "types.inc"
+#undef BLOCK
+	} block;
 	const struct ggu_type_info *t = ggu_type_info(type);
-	unsigned char block[BYTES];
 	float y[WEIGHTS];
 	for (int negated = 0; negated < 2; negated++) {
-		const enum exact_result r = quant_enc_table->exact(c, x, negated, block);
+		const enum exact_result r = quant_enc_table->exact(c, x, negated, &block);
 		if (r == EXACT_NO_LATTICE) return false;
 		if (r == EXACT_NOT_FOUND) continue;
-		quant_decode(type, block, y, t->block_weights);
+		quant_decode(type, &block, y, t->block_weights);
 		if (!same_values(x, y, t->block_weights)) continue;
-		if (to) memcpy(to, block, t->block_bytes);
+		if (to) memcpy(to, &block, t->block_bytes);
 		return true;
 	}
 	return false;

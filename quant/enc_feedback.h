@@ -22,7 +22,8 @@
 
 enum { PANEL = FEEDBACK_PANEL, COLUMNS = FEEDBACK_GROUP };
 struct fb {
-	_Alignas(64) float x[COLUMNS][LANES], target[COLUMNS][LANES], rest[COLUMNS][LANES], before[COLUMNS][LANES];
+	_Alignas(64) float x[COLUMNS][LANES], target[COLUMNS][LANES], rest[COLUMNS][LANES];
+	_Alignas(64) float before[COLUMNS][LANES];      /* targets as they are, while fb_ahead looks ahead */
 	/* of the sub-blocks of the current block */
 	_Alignas(64) float step[COLUMNS/8][LANES], offset[COLUMNS/8][LANES];
 	_Alignas(64) uint8_t code[COLUMNS][LANES];

@@ -347,7 +347,10 @@ struct coder {
 	const struct grid *book;
 	/* searches the scales of the tile's sub-blocks again; NULL: they are not stored in units of a d */
 	void (*again)(struct tile *t, const struct how *how, struct again *v);
+	/* step and offset of the sub-block in a lane, as the decoder will see them; *offset stays as it is if
+	 * there is none */
 	void (*scales)(const struct coder *c, const struct fitted *f, int lane, float *step, float *offset);
+	/* grid_word of the book */
 	void (*word)(rm other, const struct tile *t, const struct grid_words *m, int o, int g, rf inv,
 		struct grid_word *r);
 };
@@ -356,7 +359,7 @@ INLINE void encode_tiles(const struct coder *c, void *dst, const float *x, const
 {
 	struct tile t;
 	struct fitted f;
-	struct place p = { weights ? rows : 1, weights ? rows ? cols : 0 : rows*cols, 0, 0 };
+	struct place p = { weights ? rows : 1, weights ? (rows ? cols : 0) : rows*cols, 0, 0 };
 	size_t col[LANES], block[LANES];
 	int got;
 	tile_begin(&t, col);

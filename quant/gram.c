@@ -24,7 +24,7 @@ static void add_task(void *ctx, size_t task, int worker)
 	(void)worker;
 	quant_gram_table->add(w->g, &w->p, (w->g->n - 1)/ROWS*ROWS - task*ROWS, ROWS);
 }
-/* Makes room for at least so many bytes. */
+/* Makes room for at least so many bytes, a multiple of 64. */
 static bool make_room(struct gram_room *r, size_t bytes)
 {
 	if (r->bytes >= bytes) return true;
@@ -46,6 +46,7 @@ enum ggu_status gram_add(const struct gram *g, struct gram_room *room, struct gg
 	const struct ggu_phase phases[] = { { pack_task, &w, packs, GGU_TAKE_ANY },
 		{ add_task, &w, size_parts(g->n, ROWS), GGU_TAKE_ANY } };
 	if (!g->n || !g->n_tokens) return GGU_OK;
+	/* a multiple of 64, as columns are one of GRAM_PACKED */
 	if (!make_room(room, columns*(w.p.n_words*sizeof *w.p.words + sizeof *w.p.scale + sizeof *w.p.sum)))
 		return GGU_ERR_NOMEM;
 	w.p.words = room->p;

@@ -56,7 +56,7 @@ const char *const *quant_available(void);
 
 float quant_f16_to_f32(uint16_t h);             /* exact; NaN payload kept as ggml does */
 uint16_t quant_f32_to_f16(float f);             /* nearest even, overflow to infinity, NaN made quiet */
-float quant_bf16_to_f32(uint16_t h);
+float quant_bf16_to_f32(uint16_t h);            /* exact */
 uint16_t quant_f32_to_bf16(float f);            /* nearest even, NaN made quiet, as ggml */
 
 /* ---- decode ---- */

@@ -61,6 +61,7 @@ enum { /* places in the table, and bits of a set of recipes */
 #undef X
 	N_RECIPES
 };
+_Static_assert(N_RECIPES <= 64, "a set of recipes is the bits of a uint64_t");
 struct recipe { const char *name; uint32_t ftype, type; const char *summary; };
 static const struct recipe recipes[] = {
 #define X(name, ftype, type, summary) { #name, ftype, GGU_TYPE_##type, summary },

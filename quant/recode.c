@@ -16,8 +16,8 @@
 enum {
 	CHUNK = 65536,          /* weights: 256 KiB of floats, half of a small L2 */
 	GROUP = 4096,           /* weights: 16 KiB of floats */
-	COPY_BYTES = 1 << 18,
-	FEEDBACK_ROWS = 128,
+	COPY_BYTES = 1 << 18,   /* of a tensor that stays as it is */
+	FACTOR_ROWS = 128,      /* with feedback, at least: more would not save time (quant.h) */
 };
 struct buffer { unsigned char *p; size_t bytes; };
 struct chunk {
@@ -273,7 +273,7 @@ static enum ggu_status cut(struct recode *r, struct chunk *c)
 			if (s != GGU_OK) return s;
 		}
 		c->feedback = quant_feedback_share(r->factor);
-		if (c->feedback && k < FEEDBACK_ROWS) k = FEEDBACK_ROWS;
+		if (c->feedback && k < FACTOR_ROWS) k = FACTOR_ROWS;
 		c->rows = (size_t)(k < in_mat ? k : in_mat);
 		c->in_bytes = c->rows*p->in_row;
 		c->out_bytes = c->rows*p->out_row;

@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 /* Of n channels, in place. past[width - 1][past_stride] are the rows before the first, and become those before the
- * next one; w[n][width]; bias may be NULL. */
+ * next one; w[n][width], with width from 1 to SCAN_MAX_WIDTH; bias may be NULL. */
 enum { SCAN_MAX_WIDTH = 16 };
 struct scan_conv {
 	float *x, *past;

@@ -33,7 +33,7 @@ static inline void trees(float *out, const t16 *s)
 		rf a[REG];
 		UNROLL for (int j = 0; j < REG; j++) {
 			t16 x = s[i + j];
-			for (int h = LANES/2; h; h /= 2) for (int p = 0; p < h; p++) x.r[p] += x.r[p + h];
+			for (int h = LANE_REGS/2; h; h /= 2) for (int p = 0; p < h; p++) x.r[p] += x.r[p + h];
 			a[j] = x.r[0];
 		}
 		r_put(out + i, r_trees(a));

@@ -3,7 +3,9 @@
  *
  * The contract is that of quant.h: portable C is the definition, and every instance gives the same bits. Sums have the
  * 16 lanes and the tree of a float product. exp, log, sin, cos and tanh are our own, with the bounds stated here, so
- * that results do not depend on the version of libm. */
+ * that results do not depend on the version of libm.
+ *
+ * n may be 0. Nothing needs alignment, and what is written overlaps nothing else, unless it says so. */
 #ifndef QUANT_VEC_H
 #define QUANT_VEC_H
 #include <stddef.h>

@@ -18,15 +18,15 @@ static float dot(const float *a, const float *b, size_t n)
 	return r_tree(l);
 }
 
-enum { LANES = 16/REG };         /* registers of sixteen lanes */
+enum { LANE_REGS = 16/REG };    /* registers of sixteen lanes */
 static float sum(const float *a, size_t n)
 {
-	rf s[LANES] = { { 0 } };
+	rf s[LANE_REGS] = { { 0 } };
 	float l[16];
 	size_t i = 0;
 	for (; i + 16 <= n; i += 16)
-		UNROLL for (int p = 0; p < LANES; p++) s[p] += r_floats(a + i + p*REG);
-	for (int p = 0; p < LANES; p++) memcpy(l + p*REG, s + p, sizeof *s);
+		UNROLL for (int p = 0; p < LANE_REGS; p++) s[p] += r_floats(a + i + p*REG);
+	for (int p = 0; p < LANE_REGS; p++) memcpy(l + p*REG, s + p, sizeof *s);
 	for (size_t k = 0; i < n; i++, k++) l[k] += a[i];
 	return r_tree(l);
 }
@@ -243,12 +243,12 @@ static void tanhv(float *y, size_t n) { EACH(n, r_tanh(x)) }
 
 static float sum_exp(const float *a, size_t n, float m)
 {
-	rf s[LANES] = { { 0 } }, base = r_dup(m);
+	rf s[LANE_REGS] = { { 0 } }, base = r_dup(m);
 	float l[16], rest[16] = { 0 };
 	size_t i = 0;
 	for (; i + 16 <= n; i += 16)
-		UNROLL for (int p = 0; p < LANES; p++) s[p] += r_exp(r_floats(a + i + p*REG) - base);
-	for (int p = 0; p < LANES; p++) memcpy(l + p*REG, s + p, sizeof *s);
+		UNROLL for (int p = 0; p < LANE_REGS; p++) s[p] += r_exp(r_floats(a + i + p*REG) - base);
+	for (int p = 0; p < LANE_REGS; p++) memcpy(l + p*REG, s + p, sizeof *s);
 	for (size_t k = 0; i + k < n; k += REG) {
 		size_t some = n - i - k < REG ? n - i - k : REG;
 		r_put_part(rest + k, r_exp(r_part(a + i + k, some) - base), some);

@@ -40,7 +40,7 @@ static void pack_iq1_m(void *block, const struct tile *t, const struct fitted *f
 {
 	struct iq1_m *o = block;
 	unsigned d = f16_scale(f->d[0]);
-	(void)h;
+	(void)h;                        /* a unit fills the tile */
 	memset(o->qh, 0, sizeof o->qh);
 	for (int i = 0; i < 4; i++) {
 		unsigned s = (d >> 4*i & 15) << 12;

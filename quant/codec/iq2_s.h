@@ -31,7 +31,7 @@ static const struct grid book_iq2_s = { .n = 16, .word = 8, .base = 3, .level = 
 static void pack_iq2_s(void *block, const struct tile *t, const struct fitted *f, int h)
 {
 	struct iq2_s *o = block;
-	(void)h;
+	(void)h;                        /* a unit fills the tile */
 	o->d = f16_scale(f->d[0]);
 	memset(o->qh, 0, sizeof o->qh);
 	for (int j = 0; j < 8; j++) o->scales[j] = (uint8_t)((int)f->ls[2*j] | (int)f->ls[2*j + 1] << 4);
@@ -42,5 +42,5 @@ static void pack_iq2_s(void *block, const struct tile *t, const struct fitted *f
 		o->qs[32 + k] = (uint8_t)grid_sign_bits(t, k%2*8, k/2, 8);
 	}
 }
-ENCODER_GRID(iq2_s, 16, 16, iq2_half_effort)
+ENCODER_GRID(iq2_s, 16, 16, iq2_xs_effort)
 #endif

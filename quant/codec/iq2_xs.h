@@ -35,7 +35,7 @@ static const struct grid book_iq2_xs = { .n = 16, .word = 8, .base = 3, .level =
 	.top = 15, .unit = 0.125f, .best = grid_best_iq2_xs, .rank = rank_iq2_xs, .bias = 1.03f,
 	.dense = 0.42f, .dense_top = 32 };
 /* for iq2_s too */
-static const struct grid_effort iq2_half_effort[] = {
+static const struct grid_effort iq2_xs_effort[] = {
 	{ .starts = 2, .iters = 1, .first = 44.0f, .step = 7.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 42.0f, .step = 6.0f, .walks = 1, .reach = 0, .again = 0, .free = true },
 	{ .starts = 3, .iters = 1, .first = 42.0f, .step = 6.0f, .walks = 1, .reach = 1, .again = 0, .free = true },
@@ -56,5 +56,5 @@ static void pack_iq2_xs(void *block, const struct tile *t, const struct fitted *
 		o->qs[k] = (uint16_t)(grid_number(&book_iq2_xs, t, k%2*8, k/2) | grid_sign_bits(t, k%2*8,
 			k/2, 7) << 9);
 }
-ENCODER_GRID(iq2_xs, 16, 16, iq2_half_effort)
+ENCODER_GRID(iq2_xs, 16, 16, iq2_xs_effort)
 #endif

@@ -21,7 +21,7 @@ static inline void tq2_0_unpack(const struct tq2_0 *b, struct codes256 *c)
 static void pack_tq2_0(void *block, const struct tile *t, const struct fitted *f, int h)
 {
 	struct tq2_0 *o = block;
-	(void)h;
+	(void)h;                        /* a unit fills the tile */
 	o->d = f16_scale(f->d[0]);
 	for (int i = 0; i < 4; i++) put_pairs(o->qs + 16*i, t->code + i/2*8 + i%2);
 }
