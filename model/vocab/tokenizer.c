@@ -96,7 +96,9 @@ static enum ggu_status read_added(struct tokenizer *t, struct ggu_error *err)
 				"row %zu lacks content or id", i);
 		TRY(add(t, json_string_value(text), json_string_length(text), row, json_integer_value(id), err));
 	}
-	json_array_foreach(user, i, row) {      /* SentencePiece's: as they are, in normalized text */
+	/* SentencePiece's: as they are, in normalized text; to its unigram model they are pieces like others */
+	if (t->pieces) user = NULL;
+	json_array_foreach(user, i, row) {
 		int64_t id = json_is_integer(row) ? json_integer_value(row) : -1;
 		if (id < 0 || (uint64_t)id >= t->v->n) continue;
 		TRY(add(t, t->v->tokens[id].p, t->v->tokens[id].n, NULL, id, err));

@@ -20,6 +20,7 @@ struct unigram {
 	const struct vocab *v;
 	struct node *node;
 	double unknown_score;
+	bool *user;                     /* [v->n] SentencePiece's user-defined pieces, or NULL */
 	int32_t unk, byte[256];         /* -1: none */
 	bool bytes;
 	struct best *best;
@@ -111,6 +112,29 @@ static void byte_of(struct unigram *u, size_t id, bool all)
 	if (byte >= 0 && (all || u->v->types[id] == VOCAB_BYTE)) u->byte[byte] = (int32_t)id;
 }
 
+static bool is_user(const struct unigram *u, size_t id) { return u->user && u->user[id]; }
+
+/* What a piece of so many bytes adds to a sum. A user-defined one has no score of its own, but one that hardly any
+ * others which cover the same text can reach: that of SentencePiece 0.2.3. Rounded as scores are, so that sums do not
+ * depend on the order of pieces. */
+static double score_of(const struct unigram *u, int32_t id, size_t bytes)
+{
+	return is_user(u, (size_t)id) ? (double)(float)(0.1*(double)(bytes - 1)) : (double)u->v->scores[id];
+}
+
+static enum ggu_status read_user(struct unigram *u, const json_t *list, struct ggu_error *err)
+{
+	size_t i;
+	json_t *row;
+	if (!json_array_size(list)) return GGU_OK;
+	if (!(u->user = calloc(u->v->n + 1, sizeof *u->user))) return ggu_no_memory(err);
+	json_array_foreach(list, i, row) {
+		json_int_t id = json_is_integer(row) ? json_integer_value(row) : -1;
+		if (id >= 0 && (uint64_t)id < u->v->n) u->user[id] = true;
+	}
+	return GGU_OK;
+}
+
 static enum ggu_status read_pieces(struct unigram *u, const bool *own, bool all, struct ggu_error *err)
 {
 	const struct vocab *v = u->v;
@@ -122,7 +146,8 @@ static enum ggu_status read_pieces(struct unigram *u, const bool *own, bool all,
 	for (size_t id = 0; id < v->n; id++) {
 		if (!own[id]) continue;
 		byte_of(u, id, all);
-		if ((all || v->types[id] == VOCAB_NORMAL) && v->scores[id] < least) least = v->scores[id];
+		if ((all || v->types[id] == VOCAB_NORMAL) && !is_user(u, id) && v->scores[id] < least)
+			least = v->scores[id];
 		if (!is_piece(v, id, all)) continue;
 		if (v->tokens[id].n > LONGEST) {
 			free(e);
@@ -150,9 +175,10 @@ enum ggu_status unigram_new(struct unigram **out, const struct vocab *v, const b
 	u->unk = id >= 0 && (uint64_t)id < v->n ? (int32_t)id : UNKNOWN;
 	u->bytes = vocab_json_true(m, "byte_fallback");
 	memset(u->byte, -1, sizeof u->byte);
-	s = v->scores ? read_pieces(u, own, vocab_json_true(m, "all_tokens"), err)
+	s = v->scores ? read_user(u, json_object_get(m, "user_defined"), err)
 		: ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.scores",
 			"is missing: pieces of this kind have scores");
+	if (!s) s = read_pieces(u, own, vocab_json_true(m, "all_tokens"), err);
 	if (s) unigram_free(u);
 	else *out = u;
 	return s;
@@ -162,6 +188,7 @@ void unigram_free(struct unigram *u)
 {
 	if (!u) return;
 	free(u->node);
+	free(u->user);
 	free(u->best);
 	free(u);
 }
@@ -212,7 +239,7 @@ static bool pieces(struct unigram *u, const char *p, size_t n, size_t at, size_t
 	for (size_t i = at; i < n && (x = step(u, x, (uint8_t)p[i])); i++) {
 		if (x->id == UNKNOWN) continue;
 		single |= i + 1 - at == one;
-		if (!reach(u, at, i + 1, x->id, (double)u->v->scores[x->id], n_seen)) return false;
+		if (!reach(u, at, i + 1, x->id, score_of(u, x->id, i + 1 - at), n_seen)) return false;
 	}
 	return single || reach(u, at, at + one, UNKNOWN, u->unknown_score, n_seen);
 }

@@ -3,7 +3,8 @@
  * largest sum. Private to model/vocab.
  *
  * A character that is not a piece itself counts as one whose score is 10 below the lowest of all; adjacent ones become
- * one unknown token. If two ways are equal, the one whose last piece begins first is chosen. */
+ * one unknown token. If two ways are equal, the one whose last piece begins first is chosen. A user-defined piece of
+ * SentencePiece's scores a tenth for each of its bytes but one. */
 #ifndef MODEL_VOCAB_UNIGRAM_H
 #define MODEL_VOCAB_UNIGRAM_H
 #include "texts.h"

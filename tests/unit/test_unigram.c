@@ -293,6 +293,16 @@ static void the_best_way_is_that_of_all(void **unused)
 	}
 }
 
+static void assert_ids(struct tokenizer *t, const char *text, const int32_t *want, size_t n_want)
+{
+	int32_t *ids = NULL;
+	size_t n = 0;
+	assert_int_equal(tokenizer_encode(t, text, strlen(text), 0, &ids, &n, NULL), GGU_OK);
+	assert_int_equal(n, n_want);
+	assert_memory_equal(ids, want, n*sizeof *ids);
+	free(ids);
+}
+
 /* As SentencePiece does it: they are looked for before characters are replaced. */
 static void user_defined_pieces_are_not_normalized(void **unused)
 {
@@ -330,15 +340,44 @@ static void user_defined_pieces_are_not_normalized(void **unused)
 	ggu_meta_free(m);
 	guard_free(bytes, n);
 	assert_int_equal(tokenizer_new(&tok, v, NULL), GGU_OK);
-	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
-		int32_t *ids = NULL;
-		size_t n_ids = 0;
-		assert_int_equal(tokenizer_encode(tok, cases[i].text, strlen(cases[i].text), 0, &ids, &n_ids, NULL),
-			GGU_OK);
-		assert_int_equal(n_ids, cases[i].n);
-		assert_memory_equal(ids, cases[i].want, n_ids*sizeof *ids);
-		free(ids);
-	}
+	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++)
+		assert_ids(tok, cases[i].text, cases[i].want, cases[i].n);
+	tokenizer_free(tok);
+	vocab_free(v);
+}
+
+/* Ids that SentencePiece makes: a way through user-defined pieces is one of many, and the best one counts. */
+static void user_defined_pieces_are_weighed(void **unused)
+{
+	static const char *const pieces[] = { "<unk>", "\xe2\x96\x81", "a", "b", "ab", "\xe2\x96\x81\xe2\x96\x81",
+		"aba", "ba", "abab", "bab", "\xe2\x96\x81" "a" };
+	static const char pipeline[] = "{\"normalizer\":{\"type\":\"SentencePiece\"},"
+		"\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"user_defined\":[7,6,5]}}";
+	static const struct { const char *text; size_t n; int32_t want[5]; } cases[] = {
+		{ "   ", 2, { 1, 5 } }, { "     ", 3, { 1, 5, 5 } }, { "ababa", 2, { 6, 7 } },
+		{ "abab", 2, { 2, 9 } }, { "aabab", 3, { 2, 2, 9 } }, { "ab", 1, { 4 } },
+		{ "  a", 2, { 5, 2 } }, { "c   a", 3, { 0, 5, 10 } },
+		{ "babab", 2, { 7, 9 } },
+	};
+	enum { N = sizeof pieces/sizeof *pieces };
+	static const float score[N] = { 0, -2, -3, -4, -2.5f, 0, 0, 0, -20, 0.5f, -0.9f };
+	static const int32_t type[N] = { 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	struct ggu_str text[N];
+	struct ggu_meta *m = ggu_meta_new();
+	struct tokenizer *tok;
+	struct vocab *v;
+	(void)unused;
+	for (size_t i = 0; i < N; i++) text[i] = (struct ggu_str){ pieces[i], strlen(pieces[i]) };
+	assert_int_equal(ggu_meta_set_str(m, "tokenizer.ggml.model", "t5", 2), GGU_OK);
+	assert_int_equal(ggu_meta_set_strs(m, "tokenizer.ggml.tokens", text, N), GGU_OK);
+	assert_int_equal(ggu_meta_set_array(m, "tokenizer.ggml.scores", GGU_F32, score, N), GGU_OK);
+	assert_int_equal(ggu_meta_set_array(m, "tokenizer.ggml.token_type", GGU_I32, type, N), GGU_OK);
+	assert_int_equal(ggu_meta_set_str(m, "gguf-utils.tokenizer", pipeline, strlen(pipeline)), GGU_OK);
+	assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
+	ggu_meta_free(m);
+	assert_int_equal(tokenizer_new(&tok, v, NULL), GGU_OK);
+	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++)
+		assert_ids(tok, cases[i].text, cases[i].want, cases[i].n);
 	tokenizer_free(tok);
 	vocab_free(v);
 }
@@ -351,6 +390,7 @@ int main(void)
 		cmocka_unit_test(broken_tables_stay_within_their_bounds),
 		cmocka_unit_test(what_is_no_table_is_refused), cmocka_unit_test(the_best_way_is_that_of_all),
 		cmocka_unit_test(user_defined_pieces_are_not_normalized),
+		cmocka_unit_test(user_defined_pieces_are_weighed),
 	};
 	if (given) seed = strtoull(given, NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
