@@ -140,13 +140,17 @@ static bool fill_joints(struct bpe *b)
 	}
 }
 
-static void fill_bytes(struct bpe *b, const bool *own)
+/* Returns whether all bytes have a token. */
+static bool fill_bytes(struct bpe *b, const bool *own)
 {
+	bool all = true;
 	for (int i = 0; i < 256; i++) b->byte[i] = -1;
 	for (size_t id = 0; id < b->v->n; id++) {
 		int byte = vocab_byte_of(b->v->tokens[id]);
 		if (byte >= 0 && own[id]) b->byte[byte] = (int32_t)id;
 	}
+	for (int i = 0; i < 256; i++) all &= b->byte[i] >= 0;
+	return all;
 }
 
 /* ---- construction ---- */
@@ -189,15 +193,19 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, const bool *own
 	struct bpe *b = calloc(1, sizeof *b);
 	const json_t *m = json_object_get(v->pipeline, "model");
 	const char *order = vocab_json_str(m, "order"), *unk = vocab_json_str(m, "unk_token");
+	bool known;
 	if (b) {
 		b->v = v;
 		b->by_scores = order && !strcmp(order, "scores");
 		b->byte_fallback = vocab_json_true(m, "byte_fallback");
 		b->fuse_unk = b->by_scores || vocab_json_true(m, "fuse_unk");
 		b->ignore_merges = vocab_json_true(m, "ignore_merges");
+		b->unk = unk ? vocab_find(v, unk) : -1;
 	}
+	/* where a character may vanish, which has neither a token nor bytes, its neighbours would meet */
+	known = b && b->byte_fallback && (fill_bytes(b, own) || b->unk >= 0);
 	if (!b || !begin_work(b) || !(b->texts = texts_new(v, own, b->by_scores)) || !fill_pairs(b)
-		|| ((b->by_scores || b->byte_fallback) && !fill_joints(b))) {
+		|| ((b->by_scores || known) && !fill_joints(b))) {
 		bpe_free(b);
 		return ggu_no_memory(err);
 	}
@@ -205,8 +213,6 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, const bool *own
 		bpe_free(b);
 		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "tokenizer.ggml.scores", "is missing");
 	}
-	fill_bytes(b, own);
-	b->unk = unk ? vocab_find(v, unk) : -1;
 	for (size_t i = 0; b->by_scores && i < v->n; i++) {
 		if (b->unk < 0 && v->types[i] == VOCAB_UNKNOWN) b->unk = (int32_t)i;
 		b->falls_apart |= v->types[i] == VOCAB_UNUSED;
@@ -311,11 +317,18 @@ static void merge_all(struct bpe_work *j)
 	}
 }
 
+/* Do unknown characters become bytes, and is there a token for each of these? */
+static bool has_bytes(const struct bpe *b, const char *p, size_t n)
+{
+	bool bytes = b->byte_fallback;
+	for (size_t i = 0; i < n && bytes; i++) bytes = b->byte[(unsigned char)p[i]] >= 0;
+	return bytes;
+}
+
 /* Adds a symbol's ids. A SentencePiece token of type unused falls apart into what it was merged from. */
 static bool emit(struct bpe_work *j, int32_t id, int32_t tree, uint32_t at, uint32_t n, bool *unknown, struct ids *o)
 {
 	const struct bpe *b = j->b;
-	bool bytes = b->byte_fallback;
 	if (id >= 0 && tree >= 0 && b->by_scores && b->v->types[id] == VOCAB_UNUSED) {
 		const struct merge *m = j->tree + tree;
 		return emit(j, m->l_id, m->l_tree, at, m->l_n, unknown, o)
@@ -325,8 +338,7 @@ static bool emit(struct bpe_work *j, int32_t id, int32_t tree, uint32_t at, uint
 		*unknown = false;
 		return ids_add(o, id);
 	}
-	for (uint32_t i = 0; i < n; i++) bytes &= b->byte[(unsigned char)j->text[at + i]] >= 0;
-	if (bytes) {
+	if (has_bytes(b, j->text + at, n)) {
 		for (uint32_t i = 0; i < n; i++) if (!ids_add(o, b->byte[(unsigned char)j->text[at + i]])) return false;
 		*unknown = false;
 		return true;
@@ -373,7 +385,7 @@ static bool make_room(struct bpe_work *j, size_t n)
 static bool encode_stretch(struct bpe_work *j, const char *text, size_t n, bool *unknown, struct ids *o)
 {
 	const struct texts *texts = j->b->texts;
-	/* if there is no unknown token, a character that is no token is left out first, so its neighbours can merge */
+	/* if there is no unknown token, a character that has none is left out first, so its neighbours can merge */
 	bool drops = j->b->unk < 0 && !j->b->joints, ok = true;
 	int32_t count = 0, id;
 	if (n > INT32_MAX/4 || !make_room(j, n)) return false;
@@ -383,7 +395,7 @@ static bool encode_stretch(struct bpe_work *j, const char *text, size_t n, bool 
 	for (size_t at = 0, len; at < n; at += len) {
 		len = char_bytes(text + at, n - at);
 		id = texts_find(texts, text + at, len);
-		if (id < 0 && drops) {
+		if (id < 0 && drops && !has_bytes(j->b, text + at, len)) {
 			j->unknown = true;
 			continue;
 		}

@@ -48,7 +48,8 @@ enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subje
 {
 	PCRE2_SIZE *o = pcre2_get_ovector_pointer(p->match);
 	int r = PCRE2_ERROR_NOMATCH;
-	for (; r == PCRE2_ERROR_NOMATCH && stretch_at(u, from); from = u->to) {
+	bool at_end = from == u->to && u->to > u->from;         /* where there may be an empty match */
+	for (; r == PCRE2_ERROR_NOMATCH && (at_end || stretch_at(u, from)); from = u->to, at_end = false) {
 		PCRE2_SPTR t = (PCRE2_SPTR)u->t + u->from;
 		size_t start = from > u->from ? from - u->from : 0, n = u->to - u->from;
 		r = pcre2_match(s->re, t, n, start, PCRE2_NO_UTF_CHECK, p->match, p->limits);
@@ -66,6 +67,16 @@ enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subje
 		"a pattern of the tokenizer gave up on the text (code %d)", r);
 }
 
+enum ggu_status pretok_next(struct pretok *p, const struct step *s, struct subject *u, size_t from, struct match *m,
+	struct ggu_error *err)
+{
+	const struct match last = *m;
+	TRY(pretok_find(p, s, u, from, m, err));
+	if (!m->found || !last.found || m->at < m->end || m->end != last.end) return GGU_OK;
+	do from++; while (from < u->n && ((unsigned char)u->t[from] & 0xc0) == 0x80);
+	return pretok_find(p, s, u, from, m, err);
+}
+
 /* ---- pre-tokens ---- */
 
 /* Byte-level BPE writes bytes that are not visible Latin-1 characters as U+0100 and up, in order (GPT-2). */
@@ -77,6 +88,14 @@ static int letter_of(int byte)
 	for (int i = 0; i < N_HIDDEN; letter += hidden[i].to + 1 - hidden[i].from, i++)
 		if (byte >= hidden[i].from && byte <= hidden[i].to) return letter + byte - hidden[i].from;
 	return byte;
+}
+void pretok_letters(const char *t, size_t n, struct buf *b)
+{
+	for (size_t i = 0; i < n; i++) {
+		int c = letter_of((unsigned char)t[i]);
+		char two[2] = { (char)(0xc0 | c >> 6), (char)(0x80 | (c & 63)) }, one = (char)c;
+		buf_put(b, c < 128 ? &one : two, c < 128 ? 1 : 2);
+	}
 }
 int pretok_byte_of(uint32_t c)
 {
@@ -129,17 +148,6 @@ static enum ggu_status span(struct walk *w, size_t step, const char *t, struct h
 	return GGU_OK;
 }
 
-/* Finds the first match at or after `from`, except an empty one where the last match, which is in *m, ended. */
-static enum ggu_status next_match(struct walk *w, const struct step *s, struct subject *u, size_t from,
-	struct match *m)
-{
-	const struct match last = *m;
-	TRY(pretok_find(w->p, s, u, from, m, w->err));
-	if (!m->found || !last.found || m->at < m->end || m->end != last.end) return GGU_OK;
-	do from++; while (from < u->n && ((unsigned char)u->t[from] & 0xc0) == 0x80);
-	return pretok_find(w->p, s, u, from, m, w->err);
-}
-
 /* Splits at matches; they and the stretches between them are joined as the behavior says. If inverted, the stretches
  * count as matches. An empty match, as of (?=x), is a place to split at. */
 static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t n, bool first)
@@ -151,7 +159,7 @@ static enum ggu_status split(struct walk *w, size_t step, const char *t, size_t 
 	struct match m = { false, 0, 0 };
 	while (from < n) {
 		size_t at;
-		TRY(next_match(w, s, &u, from, &m));
+		TRY(pretok_next(w->p, s, &u, from, &m, w->err));
 		at = m.found ? m.at : n;
 		if (at > from) TRY(span(w, step, t, &h, from, at, s->invert));
 		if (!m.found) break;
@@ -168,12 +176,7 @@ static enum ggu_status rewrite(struct walk *w, size_t step, const char *t, size_
 	enum ggu_status st;
 	bool prefix = s->prefix == ALWAYS || (s->prefix == FIRST_ONLY && first);
 	buf_put(&b, "", 0);
-	if (s->kind == PRE_BYTES)
-		for (size_t i = 0; i < n; i++) {
-			int c = letter_of((unsigned char)t[i]);
-			char two[2] = { (char)(0xc0 | c >> 6), (char)(0x80 | (c & 63)) }, one = (char)c;
-			buf_put(&b, c < 128 ? &one : two, c < 128 ? 1 : 2);
-		}
+	if (s->kind == PRE_BYTES) pretok_letters(t, n, &b);
 	else if (s->kind == PRE_SPACE) {
 		if (*t != ' ') buf_put(&b, " ", 1);
 		buf_put(&b, t, n);

@@ -4,7 +4,8 @@
 #define MODEL_VOCAB_PRETOK_H
 #include "vocab_internal.h"
 
-struct text { char *p; size_t n; };     /* malloc'ed bytes */
+/* malloc'ed bytes; late: a normalizer has dropped what the text began with */
+struct text { char *p; size_t n; bool late; };
 
 /* GPT-2's pattern, which is built into the step ByteLevel */
 #define PRETOK_GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"

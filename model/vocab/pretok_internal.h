@@ -14,7 +14,8 @@
 
 enum { MAX_STEPS = 64 };
 enum kind {
-	NORM_FORM, NORM_PREPEND, NORM_REPLACE, NORM_LOWER, NORM_STRIP, NORM_SPM, NORM_BERT, NORM_CHARS,
+	NORM_FORM, NORM_PREPEND, NORM_REPLACE, NORM_LOWER, NORM_STRIP, NORM_SPM, NORM_BERT, NORM_CHARS, NORM_MARKS,
+	NORM_NMT, NORM_BYTES,
 	PRE_SPLIT, PRE_BYTES, PRE_SPACE, PRE_MARK                                       /* pre-tokenizers */
 };
 enum behavior { REMOVED, ISOLATED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTIGUOUS };
@@ -47,8 +48,8 @@ struct pretok {
 	"\\p{Nl}\\p{M}\\p{Nd}\\p{Pc}"
 
 /* A text under construction, ended by a zero. most: bytes it may hold, 0: any number. failed: it is incomplete, since
- * it is full or memory ran out */
-struct buf { char *p; size_t n, cap, most; bool failed, full; };
+ * it is full or memory ran out. late: what the text it is made of begins with was dropped. */
+struct buf { char *p; size_t n, cap, most; bool failed, full, late; };
 void buf_put(struct buf *b, const char *p, size_t n);
 
 /* A text in which matches are looked for. Patterns see only its well-formed stretches, of which [from, to) is the
@@ -58,6 +59,11 @@ struct match { bool found; size_t at, end; };
 /* Finds the next match at or after `from`. If there is none, only m->found is changed. */
 enum ggu_status pretok_find(struct pretok *p, const struct step *s, struct subject *u, size_t from, struct match *m,
 	struct ggu_error *err);
+/* The same, but not an empty match where the last one, which is in *m, ended. from is less than u->n. */
+enum ggu_status pretok_next(struct pretok *p, const struct step *s, struct subject *u, size_t from, struct match *m,
+	struct ggu_error *err);
+/* Appends the letters that byte-level BPE has for the bytes of t[n]. */
+void pretok_letters(const char *t, size_t n, struct buf *b);
 int pretok_order(const void *a, const void *b);         /* of two struct ggu_str, by their bytes; for qsort */
 /* Appends the pattern to `to` in PCRE's spelling. false: a class does not end, or is nested too deep. */
 bool pretok_pattern(const char *pattern, struct buf *to);

@@ -23,18 +23,29 @@ static bool is_space(const char *p, size_t n, size_t *len)
 	return k > 0 && pretok_is_space(c);
 }
 
+static void drop(struct buf *b) { b->late |= !b->n; }
+
+static size_t char_bytes(const char *p, size_t n)
+{
+	size_t k = 0;
+	if (n) do k++; while (k < n && (p[k] & 0xc0) == 0x80);
+	return k;
+}
+
+/* What replaces several characters stands where the last of them was, and what is replaced by nothing is dropped. */
 static enum ggu_status replace_all(struct pretok *p, const struct step *s, const char *t, size_t n, struct buf *b,
 	struct ggu_error *err)
 {
 	struct subject u = { t, n, 0, 0 };
-	struct match m;
+	struct match m = { false, 0, 0 };
 	size_t from = 0;
-	while (from <= n) {
-		TRY(pretok_find(p, s, &u, from, &m, err));
-		if (!m.found || m.end == m.at) break;
+	while (from < n && !b->failed) {
+		TRY(pretok_next(p, s, &u, from, &m, err));
+		if (!m.found) break;
 		buf_put(b, t + from, m.at - from);
+		if (m.end > m.at + char_bytes(t + m.at, m.end - m.at)) drop(b);
 		buf_put(b, s->with, strlen(s->with));
-		if (b->failed) break;
+		if (m.end > m.at) drop(b);
 		from = m.end;
 	}
 	buf_put(b, t + from, n - from);
@@ -210,11 +221,11 @@ static void bert_clean(const struct step *s, const char *t, size_t n, struct buf
 		int category = k > 0 ? utf8proc_category(c) : UTF8PROC_CATEGORY_CN;
 		bool space = k > 0 && (c == '\t' || c == '\n' || c == '\r' || pretok_is_space(c));
 		len = k > 0 ? (size_t)k : 1;
-		if (s->clean && (k <= 0 || c == 0xfffd || c == 0)) continue;
-		if (s->clean && !(c == '\t' || c == '\n' || c == '\r')
+		if (s->clean && (k <= 0 || c == 0xfffd || c == 0)) drop(b);
+		else if (s->clean && !(c == '\t' || c == '\n' || c == '\r')
 			&& (category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF
-			|| category == UTF8PROC_CATEGORY_CO)) continue;
-		if (s->clean && space) buf_put(b, " ", 1);
+			|| category == UTF8PROC_CATEGORY_CO)) drop(b);
+		else if (s->clean && space) buf_put(b, " ", 1);
 		else if (s->ideographs && k > 0 && is_ideograph(c)) {
 			buf_put(b, " ", 1);
 			buf_put(b, t + i, len);
@@ -223,13 +234,36 @@ static void bert_clean(const struct step *s, const char *t, size_t n, struct buf
 	}
 }
 
-static void drop_accents(const char *t, size_t n, struct buf *b)
+static bool is_mark(int category, bool all)
+{
+	return category == UTF8PROC_CATEGORY_MN ||
+		(all && (category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME));
+}
+/* Drops marks: all, or those that take no room, which are BERT's accents. */
+static void drop_marks(const char *t, size_t n, bool all, struct buf *b)
 {
 	for (size_t i = 0, len; i < n; i += len) {
 		utf8proc_int32_t c;
 		utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
 		len = k > 0 ? (size_t)k : 1;
-		if (k <= 0 || utf8proc_category(c) != UTF8PROC_CATEGORY_MN) buf_put(b, t + i, len);
+		if (k > 0 && is_mark(utf8proc_category(c), all)) drop(b);
+		else buf_put(b, t + i, len);
+	}
+}
+
+/* What old translation models have for control characters: some are dropped, some are blanks. */
+static void nmt(const char *t, size_t n, struct buf *b)
+{
+	for (size_t i = 0, len; i < n; i += len) {
+		utf8proc_int32_t c;
+		utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)t + i, (utf8proc_ssize_t)(n - i), &c);
+		len = k > 0 ? (size_t)k : 1;
+		if (k <= 0) c = -1;
+		if (c == '\t' || c == '\n' || c == '\f' || c == '\r' || c == 0x1680 || (c >= 0x200b && c <= 0x200f)
+			|| c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xfeff || c == 0xfffd)
+			buf_put(b, " ", 1);
+		else if ((c >= 1 && c < ' ') || c == 0x7f || c == 0x8f || c == 0x9f) drop(b);
+		else buf_put(b, t + i, len);
 	}
 }
 
@@ -244,9 +278,10 @@ static enum ggu_status bert(const struct step *s, const char *t, size_t n, struc
 		buf_put(&d, "", 0);
 		st = form_step(&nfd, a.p, a.n, &d, err);
 		a.n = 0;
-		if (!st && !d.failed) drop_accents(d.p, d.n, &a);
+		if (!st && !d.failed) drop_marks(d.p, d.n, false, &a);
 	}
 	b->full |= a.full || d.full;
+	b->late = a.late;
 	if (a.failed || d.failed) b->failed = true;
 	else if (!st && s->lower) lower(a.p, a.n, b);
 	else if (!st) buf_put(b, a.p, a.n);
@@ -266,8 +301,11 @@ static enum ggu_status normalize_step(struct pretok *p, const struct step *s, co
 	case NORM_LOWER: lower(t, n, b); break;
 	case NORM_BERT: return bert(s, t, n, b, err);
 	case NORM_CHARS: chars(&p->chars, t, n, b); break;
+	case NORM_MARKS: drop_marks(t, n, true, b); break;
+	case NORM_NMT: nmt(t, n, b); break;
+	case NORM_BYTES: pretok_letters(t, n, b); break;
 	case NORM_STRIP:
-		while (s->left && n && is_space(t, n, &len)) { t += len; n -= len; }
+		for (; s->left && n && is_space(t, n, &len); t += len, n -= len) drop(b);
 		for (size_t k = n; s->right && k; ) {
 			do k--; while (k && (t[k] & 0xc0) == 0x80);
 			if (!is_space(t + k, n - k, &len)) break;
@@ -293,6 +331,7 @@ enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, s
 		enum ggu_status s;
 		buf_put(&next, "", 0);
 		s = normalize_step(p, p->norm + i, b.p, b.n, &next, err);
+		next.late |= b.late;
 		if (!s && next.full)
 			s = ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "normalizer",
 				"makes more than %zu bytes of %zu", next.most, n);
@@ -302,6 +341,6 @@ enum ggu_status pretok_normalize(struct pretok *p, const char *text, size_t n, s
 		if (s) { free(b.p); return s; }
 	}
 	if (b.failed) { free(b.p); return ggu_no_memory(err); }
-	*out = (struct text){ b.p, b.n };
+	*out = (struct text){ b.p, b.n, b.late };
 	return GGU_OK;
 }

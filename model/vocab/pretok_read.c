@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * pretok_read.c - the normalizer and pre-tokenizer trees of a tokenizer.json become steps. Named splitters (Digits,
  * Punctuation, ...) become regular expressions. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -98,7 +99,8 @@ static enum ggu_status read_norm(struct pretok *p, const json_t *o, const char *
 		{ "NFD", NORM_FORM, UTF8PROC_DECOMPOSE }, { "NFKD", NORM_FORM, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT },
 		{ "Prepend", NORM_PREPEND, 0 }, { "Replace", NORM_REPLACE, 0 }, { "Lowercase", NORM_LOWER, 0 },
 		{ "Strip", NORM_STRIP, 0 }, { "SentencePiece", NORM_SPM, 0 }, { "BertNormalizer", NORM_BERT, 0 },
-		{ "Precompiled", NORM_CHARS, 0 },
+		{ "Precompiled", NORM_CHARS, 0 }, { "StripAccents", NORM_MARKS, 0 }, { "Nmt", NORM_NMT, 0 },
+		{ "ByteLevel", NORM_BYTES, 0 },
 	};
 	struct step *s;
 	size_t k = 0;
@@ -164,6 +166,27 @@ static enum ggu_status add_metaspace(struct pretok *p, const json_t *o, struct g
 	return unless_false(o, "split") ? add_split(p, PRETOK_MARK, true, MERGED_WITH_NEXT, err) : GGU_OK;
 }
 
+/* Pieces of so many characters. */
+static enum ggu_status add_lengths(struct pretok *p, const json_t *o, struct ggu_error *err)
+{
+	const json_t *length = json_object_get(o, "length");
+	const json_int_t n = length ? json_integer_value(length) : 5;
+	char pattern[32];
+	if (n < 1 || n > 65535)         /* PCRE counts no further */
+		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "pre_tokenizer",
+			"FixedLength: the length is not a number from 1 to 65535");
+	snprintf(pattern, sizeof pattern, "(?m).{1,%d}", (int)n);
+	return add_split(p, pattern, false, ISOLATED, err);
+}
+
+static enum ggu_status add_delimiter(struct pretok *p, const json_t *o, struct ggu_error *err)
+{
+	const char *delimiter = vocab_json_str(o, "delimiter");
+	if (!delimiter || !*delimiter)
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "pre_tokenizer.delimiter", "is missing");
+	return add_split(p, delimiter, true, REMOVED, err);
+}
+
 static enum ggu_status add_byte_level(struct pretok *p, const json_t *o, struct ggu_error *err)
 {
 	if (vocab_json_true(o, "add_prefix_space") && !new_step(p, false, PRE_SPACE, err)) return GGU_ERR_FORMAT;
@@ -195,6 +218,8 @@ static enum ggu_status read_pre(struct pretok *p, const json_t *o, const char *t
 		p->pre[p->n_pre - 1].invert = true;
 		return GGU_OK;
 	}
+	if (!strcmp(type, "CharDelimiterSplit")) return add_delimiter(p, o, err);
+	if (!strcmp(type, "FixedLength")) return add_lengths(p, o, err);
 	if (strcmp(type, "Split"))
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "pre_tokenizer",
 			"pre-tokenizer '%.40s' is not supported", type);

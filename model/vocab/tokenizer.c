@@ -238,7 +238,7 @@ static enum ggu_status encode_raw(struct encoding *e, const char *p, size_t n, b
 	struct text t;
 	enum ggu_status s = pretok_normalize(e->t->pre, p, n, &t, e->err);
 	if (s) return s;
-	s = cut(e, t.p, t.n, first, true, encode_normalized);
+	s = cut(e, t.p, t.n, first && !t.late, true, encode_normalized);
 	free(t.p);
 	return s;
 }

@@ -434,6 +434,64 @@ for behavior in Isolated Removed MergedWithPrevious MergedWithNext Contiguous; d
 		'[[4,5,3],[5,3]]'
 done
 ids "an expression of no or more bytes" "$(pre '"Regex": "1*"' MergedWithNext)" '["1111aAaaA"]' '[[2,2,4,3,4,4,3]]'
+
+# ids of tokenizers 0.23.3
+replaced()      # EXPRESSION WANTED: matches in three texts become hyphens
+{
+	ids "matches of '$1' are replaced" "{\"normalizer\": {\"type\": \"Replace\", \"pattern\": {\"Regex\": \"$1\"},
+		\"content\": \"-\"}, \"model\": {\"type\": \"BPE\", \"unk_token\": \"?\", \"vocab\": {\"?\": 0,
+		\"-\": 1, \"a\": 2, \"b\": 3, \"x\": 4, \"\\n\": 5}, \"merges\": []}}" \
+		'["","xxab","a\nb\n","a\u00e9"]' "$2"
+}
+replaced 'x*' '[[],[1,2,1,3,1],[1,2,1,5,1,3,1,5,1],[1,2,1,0,1]]'
+replaced '$' '[[],[4,4,2,3,1],[2,1,5,3,1,5,1],[2,0,1]]'
+replaced '^' '[[],[1,4,4,2,3],[1,2,5,1,3,5],[1,2,0]]'
+replaced '(?=b)' '[[],[4,4,2,1,3],[2,5,1,3,5],[2,0]]'
+replaced '' '[[],[1,4,1,4,1,2,1,3,1],[1,2,1,5,1,3,1,5,1],[1,2,1,0,1]]'
+step()          # NAME NORMALIZER PRE-TOKENIZER VOCABULARY MERGES TEXTS WANTED
+{
+	ids "$1" "{\"normalizer\": $2, \"pre_tokenizer\": $3, \"model\": {\"type\": \"BPE\", \"unk_token\": \"?\",
+		\"vocab\": {$4}, \"merges\": [$5]}}" "$6" "$7"
+}
+step "StripAccents drops marks of all kinds" '{"type": "StripAccents"}' null '"?": 0, "a": 1, "é": 2' '' \
+	'["a\u0301\u0903\u20dda","\u00e9\u0301"]' '[[1,1],[2]]'
+step "Nmt drops control characters and makes others blanks" '{"type": "Nmt"}' null '"?": 0, " ": 1, "a": 2' '' \
+	'["a\u000e\u007fa","a\u200b\u2581\ufeff\t\u000b\u3000"]' '[[2,2],[2,1,1,1,1,0]]'
+step "ByteLevel as a normalizer" '{"type": "ByteLevel"}' null '"?": 0, "Ġ": 1, "a": 2, "Ã": 3, "©": 4, "É": 5' '' \
+	'["a \u00e9"]' '[[2,1,3,4]]'
+step "pieces of a fixed length" null '{"type": "FixedLength", "length": 2}' \
+	'"?": 0, "a": 1, "é": 2, "\n": 3, "aa": 4, "é\n": 5' '["a", "a"], ["é", "\n"]' \
+	'["aaaaa","\u00e9\n\u00e9","a\u00e9\naa"]' '[[4,4,1],[5,2],[1,2,3,1,1]]'
+step "a character between pieces" null '{"type": "CharDelimiterSplit", "delimiter": "é"}' \
+	'"?": 0, "a": 1, "é": 2, "aa": 3' '["a", "a"]' '["aa\u00e9a\u00e9aaa","\u00e9\u00e9"]' '[[3,1,3,1],[]]'
+for bad in '"FixedLength", "length": 0' '"FixedLength", "length": "2"' '"CharDelimiterSplit"'; do
+	echo "{\"pre_tokenizer\": {\"type\": $bad}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0},
+		\"merges\": []}}" >"$TMP/own/tokenizer.json"
+	not_ok "refused: $bad" 2 gguf-tokenize -m "$TMP/own" "$TMP/ids"
+done
+
+# Metaspace's "first" is the start of the raw text
+late()          # NORMALIZER WANTED
+{
+	step "no mark in front if what was there is dropped: $1" "$1" '{"type": "Metaspace",
+		"replacement": "\u2581", "prepend_scheme": "first", "split": true}' \
+		'"?": 0, "\u2581": 1, "a": 2, "b": 3' '' '["a"," a","\u0301a","\u0001a","ba","a b"]' "$2"
+}
+late '{"type": "Strip"}' '[[1,2],[2],[1,0,2],[1,0,2],[1,3,2],[1,2,1,3]]'
+late '{"type": "StripAccents"}' '[[1,2],[1,2],[2],[1,0,2],[1,3,2],[1,2,1,3]]'
+late '{"type": "Nmt"}' '[[1,2],[1,2],[1,0,2],[2],[1,3,2],[1,2,1,3]]'
+late '{"type": "BertNormalizer", "lowercase": true}' '[[1,2],[1,2],[2],[2],[1,3,2],[1,2,1,3]]'
+late '{"type": "Replace", "pattern": {"String": "b"}, "content": ""}' '[[1,2],[1,2],[1,0,2],[1,0,2],[2],[1,2,1]]'
+late '{"type": "Replace", "pattern": {"Regex": "[ab]+"}, "content": "b"}' \
+	'[[1,3],[1,3],[1,0,3],[1,0,3],[3],[1,3,1,3]]'
+late '{"type": "Sequence", "normalizers": [{"type": "Strip"}, {"type": "Prepend", "prepend": "b"}]}' \
+	'[[1,3,2],[3,2],[1,3,0,2],[1,3,0,2],[1,3,3,2],[1,3,2,1,3]]'
+late '{"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "b"}, {"type": "Replace",
+	"pattern": {"String": "a"}, "content": ""}]}' '[[1,3],[1,3,1],[1,3,0],[1,3,0],[1,3,3],[1,3,1,3]]'
+
+ids "neighbours of a character that has neither a token nor bytes merge" '{"model": {"type": "BPE",
+	"byte_fallback": true, "vocab": {"a": 0, "b": 1, "ab": 2, "<0xC3>": 3, "<0xA9>": 4}, "merges": [["a", "b"]]}}' \
+	'["a\u00e9b","a\u00e8b","ab","axb","ax\u00e9xb"]' '[[0,3,4,1],[2],[2],[2],[0,3,4,1]]'
 ids "an empty text is everywhere" "$(pre '"String": ""' Isolated)" '["aAa"]' '[[4,3,4]]'
 
 ids "a mark for the first piece alone, wherever pieces come from" "{\"pre_tokenizer\": {\"type\": \"Sequence\",
