@@ -24,6 +24,7 @@ enum ggu_status pretok_split(struct pretok *p, const char *text, size_t n, bool 
 	struct ggu_error *err);
 bool pretok_is_byte_level(const struct pretok *p);
 bool pretok_adds_space(const struct pretok *p);         /* a blank or its mark in front of the text */
+bool pretok_trims(const struct pretok *p);              /* SentencePiece's removal of blanks */
 bool pretok_is_space(int32_t c);                        /* White_Space of Unicode */
 /* The byte that a character of byte-level BPE stands for; -1: none. */
 int pretok_byte_of(uint32_t c);

@@ -306,3 +306,8 @@ bool pretok_adds_space(const struct pretok *p)
 	for (size_t i = 0; i < p->n_norm; i++) if (p->norm[i].prefix || p->norm[i].kind == NORM_PREPEND) return true;
 	return false;
 }
+bool pretok_trims(const struct pretok *p)
+{
+	for (size_t i = 0; i < p->n_norm; i++) if (p->norm[i].remove_extra) return true;
+	return false;
+}

@@ -345,7 +345,7 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 	const json_t *decoder = json_object_get(v->pipeline, "decoder");
 	const char *kind = vocab_json_str(json_object_get(v->pipeline, "model"), "type");
 	enum ggu_status s;
-	bool *own = NULL;
+	bool *own = NULL, plain;
 	if (!t) return ggu_no_memory(err);
 	t->v = v;
 	s = pretok_new(&t->pre, v, err);
@@ -364,8 +364,9 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 	t->byte_level = pretok_is_byte_level(t->pre) ||
 		(vocab_json_str(decoder, "type") && !strcmp(vocab_json_str(decoder, "type"), "ByteLevel"));
 	t->tidy = vocab_json_true(decoder, "cleanup");
-	t->strip_start = t->words
-		|| ((!decoder || json_is_null(decoder)) && !t->byte_level && pretok_adds_space(t->pre));
+	plain = (!decoder || json_is_null(decoder)) && !t->byte_level;
+	t->strip_on = plain && pretok_trims(t->pre);
+	t->strip_start = t->words || t->strip_on || (plain && pretok_adds_space(t->pre));
 	read_start(t, decoder, 0);
 	*out = t;
 	return GGU_OK;

@@ -25,6 +25,7 @@ struct tokenizer {
 	struct ids before, after;       /* put around a text: BOS, EOS and their kin */
 	bool byte_level;                /* decoding */
 	bool strip_start, drop_marks;   /* of the first token: a blank in front, all U+2581 */
+	bool strip_on;                  /* a token that was but a blank is not the first */
 	bool tidy;                      /* decoding words: no blank before "." and the like */
 };
 

@@ -79,7 +79,7 @@ static size_t next_bytes(const struct tokenizer *t, int32_t id, bool *started, c
 	bool word = t->words && id >= 0 && (size_t)id < t->v->n;
 	size_t n = word ? word_bytes(t, id, *started, to) : token_bytes(t, id, !*started, to);
 	if (n && !word && !*started && t->strip_start && *to == ' ') memmove(to, to + 1, --n);
-	*started |= token_text(t, id).n > 0;
+	*started |= n || (token_text(t, id).n > 0 && !t->strip_on);
 	return n;
 }
 

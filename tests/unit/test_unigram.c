@@ -346,6 +346,28 @@ static void user_defined_pieces_are_not_normalized(void **unused)
 	vocab_free(v);
 }
 
+/* The first of the pieces is the unknown one. */
+static struct vocab *unigram_of(const char *const *pieces, const float *score, size_t n, const char *pipeline)
+{
+	struct ggu_meta *m = ggu_meta_new();
+	struct vocab *v;
+	struct ggu_str text[PIECES];
+	int32_t type[PIECES];
+	assert_true(n <= PIECES);
+	for (size_t i = 0; i < n; i++) {
+		text[i] = (struct ggu_str){ pieces[i], strlen(pieces[i]) };
+		type[i] = i ? 1 : 2;
+	}
+	assert_int_equal(ggu_meta_set_str(m, "tokenizer.ggml.model", "t5", 2), GGU_OK);
+	assert_int_equal(ggu_meta_set_strs(m, "tokenizer.ggml.tokens", text, n), GGU_OK);
+	assert_int_equal(ggu_meta_set_array(m, "tokenizer.ggml.scores", GGU_F32, score, n), GGU_OK);
+	assert_int_equal(ggu_meta_set_array(m, "tokenizer.ggml.token_type", GGU_I32, type, n), GGU_OK);
+	assert_int_equal(ggu_meta_set_str(m, "gguf-utils.tokenizer", pipeline, strlen(pipeline)), GGU_OK);
+	assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
+	ggu_meta_free(m);
+	return v;
+}
+
 /* Ids that SentencePiece makes: a way through user-defined pieces is one of many, and the best one counts. */
 static void user_defined_pieces_are_weighed(void **unused)
 {
@@ -361,25 +383,45 @@ static void user_defined_pieces_are_weighed(void **unused)
 	};
 	enum { N = sizeof pieces/sizeof *pieces };
 	static const float score[N] = { 0, -2, -3, -4, -2.5f, 0, 0, 0, -20, 0.5f, -0.9f };
-	static const int32_t type[N] = { 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
-	struct ggu_str text[N];
-	struct ggu_meta *m = ggu_meta_new();
+	struct vocab *v = unigram_of(pieces, score, N, pipeline);
 	struct tokenizer *tok;
-	struct vocab *v;
 	(void)unused;
-	for (size_t i = 0; i < N; i++) text[i] = (struct ggu_str){ pieces[i], strlen(pieces[i]) };
-	assert_int_equal(ggu_meta_set_str(m, "tokenizer.ggml.model", "t5", 2), GGU_OK);
-	assert_int_equal(ggu_meta_set_strs(m, "tokenizer.ggml.tokens", text, N), GGU_OK);
-	assert_int_equal(ggu_meta_set_array(m, "tokenizer.ggml.scores", GGU_F32, score, N), GGU_OK);
-	assert_int_equal(ggu_meta_set_array(m, "tokenizer.ggml.token_type", GGU_I32, type, N), GGU_OK);
-	assert_int_equal(ggu_meta_set_str(m, "gguf-utils.tokenizer", pipeline, strlen(pipeline)), GGU_OK);
-	assert_int_equal(vocab_from_meta(&v, m, NULL), GGU_OK);
-	ggu_meta_free(m);
 	assert_int_equal(tokenizer_new(&tok, v, NULL), GGU_OK);
 	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++)
 		assert_ids(tok, cases[i].text, cases[i].want, cases[i].n);
 	tokenizer_free(tok);
 	vocab_free(v);
+}
+
+/* ... and its texts: where it removes blanks, there are none at the front of a text. */
+static void blanks_in_front_are_not_decoded(void **unused)
+{
+	static const char *const pieces[] = { "<unk>", "\xe2\x96\x81", "\xe2\x96\x81" "a",
+		"\xe2\x96\x81\xe2\x96\x81" };
+	static const float score[] = { 0, -1, -2, -3 };
+	static const struct { bool prefix, trim; int32_t ids[4]; size_t n; const char *want; } cases[] = {
+		{ false, false, { 2, 2 }, 2, " a a" }, { false, false, { 1, 2 }, 2, "  a" },
+		{ true, false, { 2, 2 }, 2, "a a" }, { true, false, { 1, 2 }, 2, " a" },
+		{ false, true, { 2, 2 }, 2, "a a" }, { false, true, { 1, 1, 2, 1 }, 4, "a " },
+		{ true, true, { 1, 1, 2, 2 }, 4, "a a" }, { true, true, { 3, 2 }, 2, "  a" },
+	};
+	(void)unused;
+	for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
+		char pipeline[200], *text;
+		struct tokenizer *tok;
+		struct vocab *v;
+		size_t n;
+		snprintf(pipeline, sizeof pipeline, "{\"normalizer\":{\"type\":\"SentencePiece\","
+			"\"add_dummy_prefix\":%s,\"remove_extra_whitespaces\":%s},\"model\":{\"type\":\"Unigram\"}}",
+			cases[i].prefix ? "true" : "false", cases[i].trim ? "true" : "false");
+		v = unigram_of(pieces, score, sizeof score/sizeof *score, pipeline);
+		assert_int_equal(tokenizer_new(&tok, v, NULL), GGU_OK);
+		assert_int_equal(tokenizer_decode(tok, cases[i].ids, cases[i].n, true, &text, &n, NULL), GGU_OK);
+		assert_string_equal(text, cases[i].want);
+		free(text);
+		tokenizer_free(tok);
+		vocab_free(v);
+	}
 }
 
 int main(void)
@@ -391,6 +433,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_table_is_refused), cmocka_unit_test(the_best_way_is_that_of_all),
 		cmocka_unit_test(user_defined_pieces_are_not_normalized),
 		cmocka_unit_test(user_defined_pieces_are_weighed),
+		cmocka_unit_test(blanks_in_front_are_not_decoded),
 	};
 	if (given) seed = strtoull(given, NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
