@@ -22,14 +22,15 @@ given()
 	chmod -R u+w "$TMP/m"
 	mv "$TMP/m/model.safetensors" "$TMP/m/model-1.safetensors"
 }
-# copy OF NAME DTYPE: a shard that has tensor NAME of the shape of OF and the data of standard input
+# copy OF NAME DTYPE [N]: shard N (2) that has tensor NAME of the shape of OF and the data of standard input
 copy()
 {
 	head=$(header "$TMP/m/model-1.safetensors" | jq -c --arg of "$1" --arg to "$2" --arg t "$3" '.[$of]
 		| (if $t != .dtype then 2 else 1 end) as $more
 		| {($to): {dtype: $t, shape, data_offsets: [0, ((.data_offsets[1] - .data_offsets[0])*$more)]}}')
 	# shellcheck disable=SC2059
-	{ printf "\\$(printf %o ${#head})\\0\\0\\0\\0\\0\\0\\0"; printf %s "$head"; cat; } >"$TMP/m/model-2.safetensors"
+	{ printf "\\$(printf %o ${#head})\\0\\0\\0\\0\\0\\0\\0"; printf %s "$head"; cat; } \
+		>"$TMP/m/model-${4:-2}.safetensors"
 }
 other_first() { head -c 2 | tr "\000-\377" "\001-\377\000"; cat; }
 words_to_f32() { printf %b "$(od -v -An -to1 -w2 | sed 's/ \(...\) \(...\)/\\0000\\0000\\0\1\\0\2/' | tr -d '\n')"; }
@@ -113,8 +114,49 @@ not_ok "... scaled, and with a head" 2 convert got
 rm "$TMP/m/model-2.safetensors"
 ok "... scaled, without a head" convert got
 set_config '.scale_decoder_outputs = false'
-not_ok "... neither scaled nor with a head" 2 convert got
+ok "... neither scaled nor with a head" convert got
+bytes "$TMP/m/model-1.safetensors" shared.weight | copy shared.weight lm_head.weight "$type"
+set_config 'del(.scale_decoder_outputs) | .tie_word_embeddings = false'
+ok "... which is as if the head had the values of the embeddings" convert want
+same "... the same file" "$TMP/got" "$TMP/want"
+rm "$TMP/m/model-2.safetensors"
+not_ok "... not tied, without a head" 2 convert got
 is "... by name" "$(grep -c "lm_head.weight: not in the checkpoint" "$TMP/.out")" 1
+for tie in true false null; do
+	set_config ".architectures = [\"MT5ForConditionalGeneration\"] | .feed_forward_proj = \"relu\"
+		| .tie_word_embeddings = $tie"
+	ok "mt5: without a head, and tie_word_embeddings is $tie" convert got
+	same "... is not scaled" "$TMP/got" "$TMP/want"
+done
+set_config '.tie_word_embeddings = true | .architectures = ["UMT5ForConditionalGeneration"]'
+not_ok "umt5: biases of the first layer alone" 2 convert got
+set_config '.architectures = ["T5ForConditionalGeneration"]'
+convert want
+logits() { echo "3 4 5 6 | 0 7 8 9" | gguf-logits -q -m "$TMP/$1" >"$TMP/$1.f32"; }
+logits want
+# biases: those of the second layers are the first ones' after a filter
+biases()
+{
+	n=2
+	for stack in encoder decoder; do
+		bias=layer.0.SelfAttention.relative_attention_bias.weight
+		bytes "$TMP/m/model-1.safetensors" $stack.block.0.$bias | "$@" |
+			copy $stack.block.0.$bias $stack.block.1.$bias "$type" $n
+		n=$((n + 1))
+	done
+}
+set_config '.architectures = ["UMT5ForConditionalGeneration"]'
+biases cat
+ok "umt5: the same biases in each layer" convert got
+is "... are in the file" "$(gguf-info --json --tensors "$TMP/got" | jq -c \
+	'[.tensors[].name | select(contains("attn_rel_b"))] | sort')" '["dec.blk.0.attn_rel_b.weight",'\
+'"dec.blk.1.attn_rel_b.weight","enc.blk.0.attn_rel_b.weight","enc.blk.1.attn_rel_b.weight"]'
+ok "... which is evaluated" logits got
+same "... as one with biases for all layers" "$TMP/got.f32" "$TMP/want.f32"
+biases tr '\000-\377' '\001-\377\000'
+ok "umt5: other biases in the second layer" convert got
+ok "... which is evaluated" logits got
+not_ok "... otherwise" 1 cmp "$TMP/got.f32" "$TMP/want.f32"
 
 # the name of the copy alone, which is what safetensors keeps of two names for one tensor; blanks keep the header's size
 given llama3-tied
