@@ -164,11 +164,23 @@ static enum ggu_status wavelength_factors(const double *a, struct expr_arena *ar
 	return GGU_OK;
 }
 
+/* gives(object, 'key'): whether it has such a key, which may be null. */
+static enum ggu_status gives(const struct expr_value *args, size_t n, struct expr_value *v, struct ggu_error *err)
+{
+	if (n != 2 || (args[0].kind != EXPR_OBJECT && args[0].kind != EXPR_NULL) || args[1].kind != EXPR_STR)
+		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "gives", "expected an object and a key");
+	*v = (struct expr_value){ EXPR_BOOL, { .b = args[0].kind == EXPR_OBJECT
+		&& json_object_get(args[0].u.object, args[1].u.s.p) } };
+	return GGU_OK;
+}
+
 static enum ggu_status call(void *ctx, const char *name, const struct expr_value *args, size_t n,
 	struct expr_arena *arena, struct expr_value *v, bool *known, struct ggu_error *err)
 {
 	double a[6];
 	(void)ctx;
+	*known = !strcmp(name, "gives");
+	if (*known) return gives(args, n, v, err);
 	if (strcmp(name, "wavelength_factors")) return GGU_OK;
 	*known = true;
 	if (n != 6) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "expected 6 arguments");

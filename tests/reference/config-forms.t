@@ -342,6 +342,11 @@ given dbrx 'del(.attn_config.clip_qkv)'
 ok "dbrx: q, k and v that are not clamped" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... which the file says, as llama.cpp wants to be told" "$(gguf-info --get dbrx.attention.clamp_kqv "$TMP/got")" 0
 refused dbrx rope_parameters.rope_theta '.rope_parameters = {rope_type: "default", rope_theta: 20000.0}'
+given dbrx '.ffn_config |= del(.moe_normalize_expert_weights)'
+ok "dbrx: weights of experts add up to 1 if config.json does not say" gguf-convert -q -o "$TMP/got" "$TMP/m"
+for norm in null 2.0; do
+	refused dbrx ffn_config.moe_normalize_expert_weights ".ffn_config.moe_normalize_expert_weights = $norm"
+done
 refused dbrx num_key_value_heads '.num_key_value_heads = 4'
 refused dots1 scoring_func '.scoring_func = "softmax"'
 refused dots1 num_experts_per_tok 'del(.num_experts_per_tok) | .n_routed_experts = 16'
