@@ -60,6 +60,16 @@ alike dbrx "what any config has, in its parts too" \
 	return_dict: true} | .ffn_config += {hidden_size: .d_model, ffn_act_fn: {name: "silu"}} |
 	.num_key_value_heads = .attn_config.kv_n_heads |
 	.rope_parameters = {rope_type: "default", rope_theta: 10000.0}'
+# silent NAME TITLE FILTER: no key that does not matter is reported
+silent()
+{
+	given "$1" "$3"
+	ok "$1: $2" gguf-convert -t f32 -o "$TMP/got" "$TMP/m"
+	is "... in silence" "$(cat "$TMP/.out")" ""
+}
+silent deepseek_v2 "groups that the greedy choice does not know" \
+	'.topk_method = "greedy" | .n_group = 1 | .topk_group = 1'
+silent granitemoehybrid "a length of the context, which has no positions" '.max_position_embeddings = 77'
 for name in bert modernbert; do
 	alike $name "tokens that see later ones, as they do in any case" '.is_causal = false'
 done
@@ -368,6 +378,11 @@ refused olmo3 rope_parameters.full_attention '.rope_parameters = .rope_scaling +
 refused deepseek_v3 rope_scaling.mscale 'del(.rope_scaling.mscale)'
 refused deepseek_v3 rope_scaling.mscale_all_dim '.rope_scaling.mscale = 0 | .rope_scaling.mscale_all_dim = 0'
 refused deepseek_v3 rope_scaling.attention_factor '.rope_scaling.attention_factor = 1.5'
+refused deepseek_v3 rope_scaling.attention_factor \
+	'.rope_scaling.attention_factor = 1.5 | del(.rope_scaling.mscale, .rope_scaling.mscale_all_dim)'
+given deepseek_v3 '.rope_scaling |= (.attention_factor = (.factor | log)*.1 + 1 | del(.mscale, .mscale_all_dim))'
+ok "deepseek_v3: ... but not YaRN's own, without mscale_all_dim" gguf-convert -q -o "$TMP/got" "$TMP/m"
+ok "... which the evaluator reads" sh -c "echo 1 2 3 | gguf-logits -q -m '$TMP/got' -o '$TMP/rows'"
 refused falcon_h1 mamba_norm_before_gate '.mamba_rms_norm = true | .mamba_norm_before_gate = true'
 refused falcon_h1 rope_theta 'del(.rope_theta)'
 refused gpt_oss rope_scaling '.rope_scaling = null'
