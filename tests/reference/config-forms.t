@@ -49,6 +49,7 @@ alike modernbert "rope_parameters for each kind of layer, and a list of layers" 
 		| if $i % 3 == 0 then "full_attention" else "sliding_attention" end]'
 alike granitemoehybrid "names of kinds of layers" \
 	'.layer_types |= map({mamba: "linear_attention", attention: "full_attention"}[.])'
+alike granitemoehybrid "kinds of layers under their other name" '.layers_block_type = .layer_types | del(.layer_types)'
 alike deepseek_v2 "groups that the greedy choice does not know" '.n_group = 2'
 alike deepseek_v2 "groups that are all open" '.topk_method = "group_limited_greedy" | .n_group = 2 | .topk_group = 2'
 alike dots1 "groups that are all open" '.n_group = 2 | .topk_group = 2'
