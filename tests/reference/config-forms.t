@@ -284,6 +284,8 @@ gives_as_it_is granitemoehybrid "without experts" 300 11.870655
 is "... has a feed-forward network of the shared expert's width" \
 	"$(gguf-info --json "$TMP/got" | jq -c '[.tensors[].name | select(test("blk.0.ffn_[^n]"))] | sort')" \
 	'["blk.0.ffn_down.weight","blk.0.ffn_gate.weight","blk.0.ffn_up.weight"]'
+ok "... what config.json says of experts" gguf-convert -o "$TMP/got" "$TMP/m"
+is "... is passed over in silence" "$(cat "$TMP/.out")" ""
 given gemma2 '.attn_logit_softcapping = null | .final_logit_softcapping = null'
 ok "Gemma 2 without caps" gguf-convert -q -o "$TMP/got" "$TMP/m"
 is "... says so, since readers take 50 and 30 for what is missing" \
