@@ -80,6 +80,11 @@ alike bert "a head that is tied" '.tie_word_embeddings = true'
 alike mistral "the text part of a model that sees" '{architectures: ["Mistral3ForConditionalGeneration"],
 	model_type: "mistral3", text_config: (.model_type = "mistral" | del(.architectures))}'
 alike llama "a window, which Llama has none of" '.sliding_window = 5'
+for value in false null; do
+	given gpt_oss-truncate ".rope_scaling.truncate = $value"
+	ok "gpt_oss: a truncate that is $value" gguf-convert -q -o "$TMP/got" "$TMP/m"
+	is "... means no" "$(gguf-info --get gpt-oss.rope.scaling.yarn_truncate "$TMP/got")" false
+done
 alike bloom "slices of one" '.slow_but_exact = true | .pretraining_tp = 1'
 alike qwen3_moe "norms of q and k, which it has in any case" '.use_qk_norm = true'
 alike dots1 "the method's name for that of the scores, which are sigmoids in any case" '.scoring_func = "noaux_tc"'
