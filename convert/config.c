@@ -121,6 +121,7 @@ static enum ggu_status lookup(void *ctx, const void *object, const char *name, s
 	if (!strcmp(name, "generation")) return from_json(c, c->generation, v);
 	if (!strcmp(name, "pooling")) return from_json(c, c->pooling, v);
 	if (!strcmp(name, "value") && c->value) return from_json(c, c->value, v);
+	if (!strcmp(name, "whole")) return from_json(c, c->root, v);
 	if (is_fact(c, name, v)) return GGU_OK;
 	if (c->untied && !strcmp(name, "tie_word_embeddings")) {
 		*v = (struct expr_value){ EXPR_BOOL, { .b = false } };

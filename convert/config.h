@@ -7,9 +7,9 @@
  * llm_config, if there is one), then its root; the defaults of the class and of the description, for keys that are
  * absent. A key that exists with the value null is null: this is how Hugging Face distinguishes "none" from "not
  * given". Keys of objects have no defaults; gives(object, 'key') tells one that is null from one that is absent.
- * `generation` is generation_config.json, `pooling` the config.json of the folder that modules.json names for that,
- * `nested` whether the text part is one of several, `untied` the result of copies.h, `coded` that of coded_is
- * (coded.h), and `value` the value that `matters` asks about. */
+ * `whole` is the root of config.json, `generation` is generation_config.json, `pooling` the config.json of the folder
+ * that modules.json names for that, `nested` whether the text part is one of several, `untied` the result of copies.h,
+ * `coded` that of coded_is (coded.h), and `value` the value that `matters` asks about. */
 #ifndef CONVERT_CONFIG_H
 #define CONVERT_CONFIG_H
 #include <jansson.h>

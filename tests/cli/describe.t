@@ -206,6 +206,12 @@ for part in text_config language_config llm_config; do
 	says "the class of the whole, keys of both" 0 "config.json: odd: is 1, which"
 	is "... and no report of other parts" "$(wc -l <err | tr -d ' ')" 1
 done
+for tied in true false; do
+	config "{architectures: [\"LlamaForCausalLM\"], tie_word_embeddings: $tied,
+		text_config: (.tie_word_embeddings = false)}"
+	[ $tied = true ] && text="is true, but lm_head.weight differs" || text=
+	says "a key that the whole and its part have: $tied and false" 0 "$text"
+done
 # renamed JQ: m's tensors under other names, and a vision_model.a beside them
 renamed()
 {

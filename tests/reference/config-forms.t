@@ -79,6 +79,13 @@ alike qwen2_moe "windows that no layer has" '.use_sliding_window = true | .slidi
 alike bert "a head that is tied" '.tie_word_embeddings = true'
 alike mistral "the text part of a model that sees" '{architectures: ["Mistral3ForConditionalGeneration"],
 	model_type: "mistral3", text_config: (.model_type = "mistral" | del(.architectures))}'
+both='tie_word_embeddings: true, text_config: (.tie_word_embeddings = false | del(.architectures))'
+alike mistral "... which says twice whether embeddings are tied, as transformers 5 writes it: both are kept" \
+	"{architectures: [\"Mistral3ForConditionalGeneration\"], $both}"
+alike llama3-tied "... the whole alone says so, and there is no other tensor" \
+	"{architectures: [\"LlamaForCausalLM\"], $both}"
+alike gemma3 "... and has a cap of its own, which is not used" '{architectures: ["Gemma3ForConditionalGeneration"],
+	tie_word_embeddings: true, text_config: (.final_logit_softcapping = 30.0 | del(.architectures))}'
 alike llama "a window, which Llama has none of" '.sliding_window = 5'
 for value in false null; do
 	given gpt_oss-truncate ".rope_scaling.truncate = $value"
