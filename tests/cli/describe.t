@@ -134,13 +134,31 @@ says "one that changes only the length of a row" 0 ""
 config '.quantization_config = {quant_method: "hqq"}'
 says "quantized weights" 2 \
 	"its weights are quantized: convert the model that it was made from, or a copy in BF16"
-for key in truncate:false mscale:0.7 mscale_all_dim:1; do
-	config ".rope_scaling = {rope_type: \"yarn\", factor: 4.0, original_max_position_embeddings: 64, ${key}}"
-	says "yarn with $key" 2 "rope_scaling.${key%%:*}: is ${key#*:}"
-done
+# yarn KEYS: the file of rope_scaling with these beside what yarn needs
+yarn()
+{
+	config ".rope_scaling = {rope_type: \"yarn\", factor: 4.0, original_max_position_embeddings: 64, $1}"
+	says "yarn with $1" 0 ""
+	gguf-convert -q -o m.gguf m
+}
+yarn "mscale: 0.707, mscale_all_dim: 1.5"
+is "... a factor of rope" "$(gguf-info --get llama.rope.scaling.yarn_attn_factor m.gguf)" 0.9089915
+yarn "mscale: 0.707"
+not_ok "... which needs both" 1 gguf-info --get llama.rope.scaling.yarn_attn_factor m.gguf
+yarn "mscale_all_dim: 0.707, mscale: 0"
+not_ok "... that are not 0" 1 gguf-info --get llama.rope.scaling.yarn_attn_factor m.gguf
+yarn "mscale: 0.707, mscale_all_dim: 1.5, attention_factor: 1.25"
+is "... and no other" "$(gguf-info --get llama.rope.scaling.yarn_attn_factor m.gguf)" 1.25
+yarn "truncate: false"
+is "... a key" "$(gguf-info --get llama.rope.scaling.yarn_truncate m.gguf)" false
+printf '5 6 7 8 9 10 11 12 %.0s' 1 2 3 4 >ids
+gguf-logits -q -m m.gguf ids >apart
 config '.rope_scaling = {rope_type: "yarn", factor: 4.0, original_max_position_embeddings: 64, truncate: true}'
 says "yarn that truncates" 0 ""
-sed 's/^  ignore: {/&stra*e: hidden_size > 0, "odd.**": true, /' "$SRC/model/arch/llama.yaml" >a.yaml
+gguf-convert -q -o m.gguf m
+gguf-logits -q -m m.gguf ids >whole
+not_ok "... turns in another way" 1 cmp -s whole apart
+sed 's/^  ignore:$/&\n    stra*e: hidden_size > 0\n    odd.**: true/' "$SRC/model/arch/llama.yaml" >a.yaml
 config '.strange = 7 | .odd = {a: {b: 1}, c: 2}'
 says "what is ignored" 0 "" --arch-file a.yaml
 

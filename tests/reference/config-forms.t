@@ -387,8 +387,8 @@ refused llama-dynamic-yarn original_max_position_embeddings '.original_max_posit
 for name in llama-linear-bias llama-dynamic-yarn llama3; do
 	refused $name rope_scaling.factor '.rope_scaling.factor = null'
 done
-refused olmo3 rope_parameters.full_attention.mscale '.rope_parameters = {sliding_attention: {rope_type: "default"},
-	full_attention: (.rope_scaling + {mscale: 1.0, mscale_all_dim: 1.0})} | del(.rope_scaling)'
+refused olmo3 rope_parameters.full_attention.truncate '.rope_parameters = {sliding_attention: {rope_type: "default"},
+	full_attention: (.rope_scaling + {truncate: false})} | del(.rope_scaling)'
 refused olmo3 rope_parameters.full_attention '.rope_parameters = .rope_scaling + {rope_theta} | del(.rope_scaling)'
 refused deepseek_v3 rope_scaling.mscale 'del(.rope_scaling.mscale)'
 refused deepseek_v3 rope_scaling.mscale_all_dim '.rope_scaling.mscale = 0 | .rope_scaling.mscale_all_dim = 0'
