@@ -344,6 +344,59 @@ refused granitemoehybrid layer_types '.layer_types = [.layer_types[] | "attentio
 # whose layers all have windows, whatever layer_types says
 refused qwen3_moe use_sliding_window '.use_sliding_window = true | .sliding_window = 8
 	| .layer_types = [range(.num_hidden_layers) | "full_attention"]'
+# more TENSOR SIZE...: $TMP/m gets one in every layer, whose number * stands for
+more()
+{
+	mv "$TMP/m/model.safetensors" "$TMP/m/model-1.safetensors"
+	layers=$(jq '(.num_hidden_layers // .n_layer) - 1' "$TMP/m/config.json")
+	while [ $# -gt 1 ]; do
+		for layer in $(seq 0 "$layers"); do echo "[\"$1\", $2]" | sed "s/[*]/$layer/"; done
+		shift 2
+	done | some_weights "$TMP/m/model-2.safetensors"
+}
+# biased NAME KEY TOKEN LOGIT TENSOR SIZE...: with KEY these have biases
+biased()
+{
+	given "$1" ".$2 = true"
+	name=$1 key=$2 token=$3 logit=$4
+	shift 4
+	more $(printf '%s %s\n' "$@" | sed 's/^/model.layers.*./; s/ /.bias /')
+	gives_as_it_is "$name" "$key" "$token" "$logit"
+}
+attn='self_attn.q_proj %s self_attn.k_proj %s self_attn.v_proj %s self_attn.o_proj 64'
+gives gpt2 '.scale_attn_by_inverse_layer_idx = true' 163 0.042874
+gives gpt2 '.scale_attn_weights = false' 251 -3.311598
+given gpt_bigcode '.multi_query = false'
+without attn.c_attn
+more 'transformer.h.*.attn.c_attn.weight' 192,64 'transformer.h.*.attn.c_attn.bias' 192
+gives_as_it_is gpt_bigcode "as many heads of keys as of queries, stored by head" 193 6.248304
+given gpt_neox '.attention_bias = false'
+without query_key_value.bias
+without dense.bias
+gives_as_it_is gpt_neox "attention without biases" 118 -1.424937
+given gpt_neox '.tie_word_embeddings = true'
+without embed_out
+gives_as_it_is gpt_neox "tied embeddings" 217 25.576075
+given phi2 '.tie_word_embeddings = true'
+without lm_head.weight
+gives_as_it_is phi2 "tied embeddings" 260 34.347218
+given phi2 '.qk_layernorm = true'
+more 'model.layers.*.self_attn.q_layernorm.weight' 16 'model.layers.*.self_attn.q_layernorm.bias' 16 \
+	'model.layers.*.self_attn.k_layernorm.weight' 16 'model.layers.*.self_attn.k_layernorm.bias' 16
+gives_as_it_is phi2 "norms of q and k" 159 3.327503
+# shellcheck disable=SC2059,SC2046
+while read -r name q kv token logit; do
+	biased "$name" attention_bias "$token" "$logit" $(printf "$attn" "$q" "$kv" "$kv")
+done <<-END
+	gemma 128 32 66 -6.331904
+	cohere2 64 32 55 0.584473
+	olmo 64 64 209 -2.314444
+	olmo3 64 32 235 5.014534
+	nemotron 64 32 199 5.395163
+END
+biased nemotron mlp_bias 147 -4.714291 mlp.up_proj 64 mlp.down_proj 64
+# shellcheck disable=SC2059,SC2046
+biased ernie4_5 use_bias 184 -2.77502 $(printf "$attn" 128 32 32) mlp.gate_proj 64 mlp.up_proj 64 mlp.down_proj 64
 refused gpt_neox rope_theta '.rope_theta = 500042.0'
 refused gpt_neox partial_rotary_factor '.partial_rotary_factor = 0.5'
 refused gpt2 activation_function '.activation_function = "relu"'

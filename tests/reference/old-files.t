@@ -201,16 +201,13 @@ for name in phi2 phimoe qwen2 qwen3 gemma2 bert stablelm nemotron; do
 	model $name "$TMP/m"
 	logits "$TMP/want"
 	arch=$(gguf-info --get general.architecture "$TMP/m")
-	from="model.layers.{i}.self_attn." parts="q_proj k_proj v_proj" ending="*"
-	case $name in
-	bert) from="encoder.layer.{i}.attention.self." parts="query key value" ;;
-	nemotron) ending=weight ;;
-	esac
+	from="model.layers.{i}.self_attn." parts="q_proj k_proj v_proj"
+	[ $name != bert ] || from="encoder.layer.{i}.attention.self." parts="query key value"
 	{
 		printf '%s\n' "schema: 1" "arch: $arch" "like: $arch" \
 			"classes: {$(jq -r '.architectures[0]' "$SHARED/reference/arch/$name/config.json"): {}}" \
 			"convert:" "  ignore: {use_qkv_bias: true}" "  tensors:"
-		for x in q k v; do echo "    blk.{i}.attn_$x.$ending: null"; done
+		for x in q k v; do echo "    blk.{i}.attn_$x.*: null"; done
 		fused weight
 		case $name in qwen3|gemma2|nemotron) ;; *) fused bias ;; esac
 	} >"$TMP/fused.yaml"
