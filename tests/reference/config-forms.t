@@ -92,6 +92,7 @@ for value in false null; do
 	ok "gpt_oss: a truncate that is $value" gguf-convert -q -o "$TMP/got" "$TMP/m"
 	is "... means no" "$(gguf-info --get gpt-oss.rope.scaling.yarn_truncate "$TMP/got")" false
 done
+alike llama "dynamic scaling, which begins behind the context" '.rope_scaling = {rope_type: "dynamic", factor: 2.0}'
 alike bloom "slices of one" '.slow_but_exact = true | .pretraining_tp = 1'
 alike qwen3_moe "norms of q and k, which it has in any case" '.use_qk_norm = true'
 alike dots1 "the method's name for that of the scores, which are sigmoids in any case" '.scoring_func = "noaux_tc"'
@@ -397,6 +398,17 @@ END
 biased nemotron mlp_bias 147 -4.714291 mlp.up_proj 64 mlp.down_proj 64
 # shellcheck disable=SC2059,SC2046
 biased ernie4_5 use_bias 184 -2.77502 $(printf "$attn" 128 32 32) mlp.gate_proj 64 mlp.up_proj 64 mlp.down_proj 64
+# scalings of rope that no published model of these has
+llama3='{rope_type: "llama3", factor: 8.0, low_freq_factor: 1.0, high_freq_factor: 4.0,
+	original_max_position_embeddings: 16}'
+yarn='{rope_type: "yarn", factor: 4.0, original_max_position_embeddings: 16}'
+gives qwen2 ".rope_scaling = $llama3" 119 -7.074723
+gives ernie4_5 ".rope_scaling = $llama3" 331 -4.933133
+gives gemma ".rope_scaling = $yarn" 78 -4.832664
+gives cohere2 ".rope_scaling = $yarn" 291 5.269134
+gives gemma2 '.rope_scaling = {rope_type: "linear", factor: 4.0}' 310 4.220027
+gives olmo '.rope_scaling = {rope_type: "linear", factor: 4.0}' 46 4.292376
+gives olmo3 '.rope_scaling = {rope_type: "linear", factor: 4.0}' 91 3.248326
 refused gpt_neox rope_theta '.rope_theta = 500042.0'
 refused gpt_neox partial_rotary_factor '.partial_rotary_factor = 0.5'
 refused gpt2 activation_function '.activation_function = "relu"'
