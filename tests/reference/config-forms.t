@@ -86,6 +86,9 @@ alike llama3-tied "... the whole alone says so, and there is no other tensor" \
 	"{architectures: [\"LlamaForCausalLM\"], $both}"
 alike gemma3 "... and has a cap of its own, which is not used" '{architectures: ["Gemma3ForConditionalGeneration"],
 	tie_word_embeddings: true, text_config: (.final_logit_softcapping = 30.0 | del(.architectures))}'
+given gemma3 '._sliding_window_pattern = 6 | .sliding_window_pattern = 6'
+is "gemma3: its pattern twice, as transformers 5 saves it: in silence" \
+	"$(gguf-convert -n "$TMP/m" 2>&1 >"$TMP/plan")" ""
 alike llama "a window, which Llama has none of" '.sliding_window = 5'
 for value in false null; do
 	given gpt_oss-truncate ".rope_scaling.truncate = $value"
