@@ -95,7 +95,10 @@ for value in false null; do
 	ok "gpt_oss: a truncate that is $value" gguf-convert -q -o "$TMP/got" "$TMP/m"
 	is "... means no" "$(gguf-info --get gpt-oss.rope.scaling.yarn_truncate "$TMP/got")" false
 done
-alike llama "dynamic scaling, which begins behind the context" '.rope_scaling = {rope_type: "dynamic", factor: 2.0}'
+for name in llama falcon gpt_neox nemotron phi2 stablelm; do
+	alike $name "dynamic scaling, which begins behind the context" \
+		'.rope_scaling = {rope_type: "dynamic", factor: 2.0}'
+done
 alike bloom "slices of one" '.slow_but_exact = true | .pretraining_tp = 1'
 alike qwen3_moe "norms of q and k, which it has in any case" '.use_qk_norm = true'
 alike dots1 "the method's name for that of the scores, which are sigmoids in any case" '.scoring_func = "noaux_tc"'
