@@ -22,7 +22,7 @@ static const struct scheme {
 	const char *zero, *group, *shape, *factor, *bias;       /* NULL: there are none */
 	bool turned;                    /* a column of codes is a row of the weight */
 	bool divided;                   /* scales are divided by the factor */
-	float by;                       /* which is this one if no tensor has it; 0: 1 */
+	float by;                       /* the factor if no tensor has it; 0: 1 */
 	bool linear;                    /* the weight of a Conv1D is stored as a Linear's, as it also is if turned */
 	int lack;                       /* as in struct coded */
 	const uint8_t *place;           /* as in struct coded_packed */
@@ -180,9 +180,9 @@ static enum ggu_status find_kind(const struct finder *f, const struct scheme *s,
 		{ "U8", CODED_E2M1, 4 }, { "I32", CODED_INTEGER, 0 }, { "U32", CODED_INTEGER, 0 },
 	};
 	const struct source_tensor *t = &k->code.in;
-	const bool mlx = s->bias;       /* whose integers are U32 */
-	for (size_t i = 0; i < sizeof all/sizeof *all && finder_type_is(t, "U32") == mlx; i++) {
-		if (!finder_type_is(t, all[i].dtype)) continue;
+	const bool fits = finder_type_is(t, "U32") == (s->bias != NULL);        /* only MLX's integers are U32 */
+	for (size_t i = 0; i < sizeof all/sizeof *all; i++) {
+		if (!fits || !finder_type_is(t, all[i].dtype)) continue;
 		k->kind = all[i].kind;
 		k->code.bits = all[i].bits;
 		return GGU_OK;
@@ -315,13 +315,17 @@ static enum ggu_status fit_group(const struct finder *f, const struct scheme *s,
 	k->grouped_columns = !plain && !s->turned;
 	return GGU_OK;
 }
-static enum ggu_status fit_bias(const struct finder *f, const struct coded *k)
+/* A module of MLX may have a mode of its own, whose codes mean something else. The affine one alone has biases. */
+static enum ggu_status fit_bias(const struct finder *f, const struct scheme *s, const struct coded *k)
 {
 	const struct source_tensor *b = &k->bias;
-	const int type = b->name ? b->dtype->type : GGU_TYPE_F32;
-	if (!b->name || (b->n_weights == k->scale.n_weights && dim(b, 0) == dim(&k->scale, 0) &&
-		(type == GGU_TYPE_F32 || type == GGU_TYPE_F16 || type == GGU_TYPE_BF16))) return GGU_OK;
-	return finder_misfit(f, b, "biases do not fit the scales");
+	int type;
+	if (!s->bias) return GGU_OK;
+	if (!b->name) return file_fail(f->err, GGU_ERR_MISSING, "", GGU_NO_OFFSET, k->scale.name, "have no biases");
+	type = b->dtype->type;
+	return b->n_weights == k->scale.n_weights && dim(b, 0) == dim(&k->scale, 0) &&
+		(type == GGU_TYPE_F32 || type == GGU_TYPE_F16 || type == GGU_TYPE_BF16) ? GGU_OK :
+		finder_misfit(f, b, "biases do not fit the scales");
 }
 static enum ggu_status fit_factor(const struct finder *f, const struct scheme *s, const struct source_tensor *t,
 	struct coded *k)
@@ -382,7 +386,7 @@ static enum ggu_status build(struct finder *f, const struct scheme *s, const cha
 	if (!st) st = fit_zeros(f, s, k);
 	if (!st) st = fit_group(f, s, k);
 	if (!st) st = fit_factor(f, s, &factor, k);
-	if (!st) st = fit_bias(f, k);
+	if (!st) st = fit_bias(f, s, k);
 	if (!st && finder_type_is(&k->code.in, "I32"))
 		k->lack = k->zero.in.name ? s->lack : 1 << k->code.bits >> 1;
 	if (!st) st = add_weight(f, s, base, n, k);

@@ -14,7 +14,7 @@
  * codes themselves (coded_bnb.c).
  *
  * Sources of the formats: transformers (FP8), compressed-tensors, NVIDIA ModelOpt, GPTQModel, AutoAWQ, AutoRound,
- * bitsandbytes. */
+ * bitsandbytes, MLX. */
 #ifndef CONVERT_CODED_H
 #define CONVERT_CODED_H
 #include "checkpoint.h"
@@ -60,7 +60,7 @@ struct coded {
 	bool divided;                   /* they are divided by it */
 };
 
-/* Does config.json say that weights are coded, in a way that coded_open knows? root may be NULL. */
+/* Does config.json say that weights are coded, in a way that coded_open knows? c->root may be NULL. */
 bool coded_is(const struct config *c);
 /* Replaces the tensors of each coded weight by one, and removes those that are about activations. GGU_ERR_FORMAT,
  * GGU_ERR_UNSUPPORTED: the parts of a weight do not fit each other, or are of unknown types. */

@@ -55,6 +55,7 @@ for row in 'fp8/scale/_proj.weight_scale_inv: scales do not fit the weights' \
 	'awq/zero/_proj.qzeros: zeros do not fit the scales' \
 	'mlx/scale/_proj.weight: has a shape that fits no packed weights' \
 	'mlx/bias/_proj.biases: biases do not fit the scales' \
+	'mlx/no bias/_proj.scales: have no biases' \
 	'bnb-nf4/state/_proj.weight.quant_state.bitsandbytes__nf4: does not say shape and blocksize' \
 	"bnb-nf4/shape/_proj.weight: does not have the codes of its quant_state's shape" \
 	'bnb-nf4/scale/_proj.weight.absmax: scales do not fit the weights' \

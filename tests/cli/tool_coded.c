@@ -236,8 +236,9 @@ static void add_scales(struct file *f, const struct matrix *m)
 	const bool less = damage("scale") && n > 2;
 	add(f, m->base, s->scale, s->scale_type, r, less ? n - 1 : c, n == 1 ? 0 : less ? 1 : 2, m->scale,
 		m->scale_bytes - less*each);
-	if (s->biases) add(f, m->base, ".biases", s->scale_type, r - damage("bias"), c, 2, m->bias,
-		m->bias_bytes - damage("bias")*c*each);
+	if (s->biases && !damage("no bias"))
+		add(f, m->base, ".biases", s->scale_type, r - damage("bias"), c, 2, m->bias,
+			m->bias_bytes - damage("bias")*c*each);
 	if (s->zeros && !s->packed) add(f, m->base, "_zero_point", "I8", r, c, 2, m->zero, n);
 	else if (s->zeros) {
 		const struct packed p = pack(m->zero, r, c, s->bits, !s->turned, is_awq(s));
