@@ -255,6 +255,7 @@ gives_as_it_is()
 }
 gives gpt2 '.activation_function = "gelu"' 285 -2.813126
 gives gpt_bigcode '.activation_function = "gelu"' 252 5.209229
+gives gpt_bigcode '.scale_attn_weights = false' 263 7.348354
 gives gpt_neox '.hidden_act = "gelu_fast"' 226 1.197685
 gives gpt_neox '.hidden_act = "gelu_fast" | .use_parallel_residual = false' 244 10.528244
 gives gpt2 '.activation_function = "gelu_fast"' 17 3.784182
@@ -373,6 +374,7 @@ biased()
 attn='self_attn.q_proj %s self_attn.k_proj %s self_attn.v_proj %s self_attn.o_proj 64'
 gives gpt2 '.scale_attn_by_inverse_layer_idx = true' 163 0.042874
 gives gpt2 '.scale_attn_weights = false' 251 -3.311598
+alike gpt_bigcode "a key of GPT-2 that it does not read" '.scale_attn_by_inverse_layer_idx = true'
 given gpt_bigcode '.multi_query = false'
 without attn.c_attn
 more 'transformer.h.*.attn.c_attn.weight' 192,64 'transformer.h.*.attn.c_attn.bias' 192
