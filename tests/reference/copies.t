@@ -128,6 +128,10 @@ for tie in true false null; do
 	ok "mt5: without a head, and tie_word_embeddings is $tie" convert got
 	same "... is not scaled" "$TMP/got" "$TMP/want"
 done
+set_config '.scale_decoder_outputs = true'
+ok "mt5: and scale_decoder_outputs, which it does not read" convert got
+same "... is not scaled" "$TMP/got" "$TMP/want"
+set_config 'del(.scale_decoder_outputs)'
 set_config '.tie_word_embeddings = true | .architectures = ["UMT5ForConditionalGeneration"]'
 not_ok "umt5: biases of the first layer alone" 2 convert got
 set_config '.architectures = ["T5ForConditionalGeneration"]'
