@@ -371,6 +371,8 @@ static uint64_t scale_line(const struct coded_raw *r, uint64_t line)
 void coded_reader_init(struct coded_reader *r, const struct coded_raw *raw)
 {
 	r->raw = raw;
+	r->line = 0;
+	r->first = 0;
 	r->n = 0;
 	for (unsigned u = 0; u < 256; u++) r->table[u] = value(raw->k, u);
 }

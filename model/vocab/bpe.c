@@ -193,7 +193,8 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, const bool *own
 	struct bpe *b = calloc(1, sizeof *b);
 	const json_t *m = json_object_get(v->pipeline, "model");
 	const char *order = vocab_json_str(m, "order"), *unk = vocab_json_str(m, "unk_token");
-	bool known;
+	/* With bytes for unknown characters, is there something for each? Where one vanishes, its neighbours meet. */
+	bool keeps = false;
 	if (b) {
 		b->v = v;
 		b->by_scores = order && !strcmp(order, "scores");
@@ -201,11 +202,10 @@ enum ggu_status bpe_new(struct bpe **out, const struct vocab *v, const bool *own
 		b->fuse_unk = b->by_scores || vocab_json_true(m, "fuse_unk");
 		b->ignore_merges = vocab_json_true(m, "ignore_merges");
 		b->unk = unk ? vocab_find(v, unk) : -1;
+		keeps = fill_bytes(b, own) || b->unk >= 0;
 	}
-	/* where a character may vanish, which has neither a token nor bytes, its neighbours would meet */
-	known = b && b->byte_fallback && (fill_bytes(b, own) || b->unk >= 0);
 	if (!b || !begin_work(b) || !(b->texts = texts_new(v, own, b->by_scores)) || !fill_pairs(b)
-		|| ((b->by_scores || known) && !fill_joints(b))) {
+		|| ((b->by_scores || (b->byte_fallback && keeps)) && !fill_joints(b))) {
 		bpe_free(b);
 		return ggu_no_memory(err);
 	}
