@@ -7,8 +7,8 @@
  *   general      general.* from the model card
  *
  * A program opens the folder, chooses types, and reads each tensor's elements in order; the program does the rounding
- * and encoding (quant/). Memory: strips of a few MiB, for codes as many as the pieces not finished are in
- * (plan_read.c), plus the vocabulary. */
+ * and encoding (quant/). Memory: strips of a few MiB, of coded tensors all that unfinished pieces lie in (plan_read.c),
+ * plus the vocabulary. */
 #ifndef CONVERT_CONVERT_H
 #define CONVERT_CONVERT_H
 #include "../libgguf/ggu.h"
@@ -38,8 +38,9 @@ uint32_t convert_from(const struct convert *c, size_t i);                       
 /* the first checkpoint tensor that it comes from; "" if it is computed */
 const char *convert_source(const struct convert *c, size_t i);
 size_t convert_n_sources(const struct convert *c, size_t i);
-/* Reads a piece of tensor p->i in type convert_from, whole elements. One thread; forward is fast. What only has to be
- * computed is left to convert_finish, to be called once for each piece, from any thread, before convert_close. */
+/* Reads a piece of tensor p->i in type convert_from, whole elements. One thread; forward is fast. What is left to
+ * compute, if p->later says that there is any, convert_finish does: once for each piece, from any thread, before
+ * convert_close. */
 enum ggu_status convert_read(struct convert *c, struct recode_piece *p, struct ggu_error *err);
 enum ggu_status convert_finish(struct recode_piece *p, struct ggu_error *err);
 void convert_close(struct convert *c);

@@ -47,8 +47,8 @@ void plan_free(struct plan *p);
 void plan_codes_let_go(struct codes *s);           /* of a holder; the last frees it */
 /* Reads a piece of a tensor's data (in type `from`), but leaves to plan_finish what codes stand for. One thread. */
 enum ggu_status plan_fetch(struct plan *p, struct recode_piece *piece, struct ggu_error *err);
-/* Computes what plan_fetch left, and frees that, even if it fails. Once for a piece, before plan_free, from any
- * thread. */
+/* Computes what plan_fetch left in piece->later, and frees that, even if it fails. Once for each piece that has such,
+ * before plan_free, from any thread. */
 enum ggu_status plan_finish(struct recode_piece *piece, struct ggu_error *err);
 /* Both: n bytes of tensor i from byte `at` on. One thread. */
 enum ggu_status plan_read(struct plan *p, size_t i, uint64_t at, void *to, size_t n, struct ggu_error *err);

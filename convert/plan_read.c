@@ -7,8 +7,8 @@
  * A strip of a coded tensor has CODES bytes of codes and is read as it is stored (coded_fetch). It stays while it is
  * the plan's last one or a piece with elements of it is not finished. Pieces of a tensor that are not finished and have
  * n elements thus hold less than n elements and two strips; an element takes at most RAW bytes, and usually one or
- * half. Strips are large because AWQ stores columns as rows: each of those has 4 bytes for every 8 of a strip's rows,
- * and they are read one by one. */
+ * half. Strips are large because AWQ stores columns as rows: of each of these a strip of n rows has n/2 bytes, and they
+ * are read one by one. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
