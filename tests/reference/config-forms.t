@@ -263,6 +263,7 @@ gives llama3 'del(.rope_scaling.original_max_position_embeddings) | .max_positio
 gives phi3-longrope '.rope_scaling.factor = 32.0' 59 9.654455
 gives phimoe 'del(.rope_theta)' 102 9.58552
 gives deepseek_v2 '.topk_method = "group_limited_greedy" | .n_group = 2 | .topk_group = 1' 303 -0.762935 2
+gives deepseek_v3 '.rope_scaling |= (.original_max_position_embeddings = 100 | .truncate = false)' 19 1.612412
 gives qwen2 '.use_sliding_window = true | .sliding_window = 8 | .max_window_layers = 1' 19 -0.900594
 gives qwen3 '.use_sliding_window = true | .sliding_window = 8 |
 	.layer_types = ["sliding_attention", "full_attention"]' 94 9.226925
