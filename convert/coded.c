@@ -67,12 +67,6 @@ static const json_t *said(const struct config *c)
 	return NULL;
 }
 static bool is_bnb(const char *method) { return method && !strcmp(method, "bitsandbytes"); }
-/* A number above 0; 0: there is none. */
-static uint64_t count(const json_t *object, const char *key)
-{
-	const json_int_t n = json_integer_value(json_object_get(object, key));
-	return n > 0 ? (uint64_t)n : 0;
-}
 /* bitsandbytes did not always have its name in config.json, and MLX has none. */
 static const char *method_of(const json_t *q)
 {
@@ -80,7 +74,7 @@ static const char *method_of(const json_t *q)
 	if (method) return json_string_value(method);
 	if (json_is_true(json_object_get(q, "load_in_4bit")) || json_is_true(json_object_get(q, "load_in_8bit")))
 		return "bitsandbytes";
-	return count(q, "group_size") && count(q, "bits") ? "mlx" : NULL;
+	return finder_count(q, "group_size") && finder_count(q, "bits") ? "mlx" : NULL;
 }
 /* Is s what quantization_config says? */
 static bool is_said(const struct scheme *s, const json_t *q)
@@ -211,7 +205,7 @@ static enum ggu_status find_columns(const struct finder *f, const struct scheme 
 	if (!module) return ggu_no_memory(f->err);
 	own = json_object_get(f->said, module);
 	free(module);
-	size = count(json_is_object(own) ? own : f->said, "group_size");
+	size = finder_count(json_is_object(own) ? own : f->said, "group_size");
 	if (!size) return finder_misfit(f, &k->scale, "have no group_size in config.json");
 	return __builtin_mul_overflow(dim(&k->scale, 0), size, &k->columns) ?
 		finder_misfit(f, &k->scale, "are too many") : GGU_OK;

@@ -27,24 +27,19 @@ enum { STATE_MAX = 1 << 16 };           /* bytes of JSON; they are some 170 */
 
 struct state { unsigned n_dims; uint64_t shape[SOURCE_MAX_DIMS], n, block, nested_block; float offset; };
 
-/* A count above 0; 0: there is none. */
-static uint64_t count(const json_t *j)
-{
-	const json_int_t n = json_is_integer(j) ? json_integer_value(j) : 0;
-	return n > 0 ? (uint64_t)n : 0;
-}
 static bool read_members(const json_t *j, struct state *s)
 {
 	const json_t *shape = json_object_get(j, "shape");
 	s->n_dims = (unsigned)size_least(json_array_size(shape), SOURCE_MAX_DIMS + 1);
-	s->block = count(json_object_get(j, "blocksize"));
-	s->nested_block = count(json_object_get(j, "nested_blocksize"));
+	s->block = finder_count(j, "blocksize");
+	s->nested_block = finder_count(j, "nested_blocksize");
 	s->offset = (float)json_number_value(json_object_get(j, "nested_offset"));
 	s->n = 1;
 	if (!s->n_dims || s->n_dims > SOURCE_MAX_DIMS || !s->block || !isfinite(s->offset)) return false;
 	for (unsigned i = 0; i < s->n_dims; i++) {
-		s->shape[i] = count(json_array_get(shape, i));
-		if (!s->shape[i] || __builtin_mul_overflow(s->n, s->shape[i], &s->n)) return false;
+		const json_int_t n = json_integer_value(json_array_get(shape, i));
+		s->shape[i] = (uint64_t)n;
+		if (n < 1 || __builtin_mul_overflow(s->n, s->shape[i], &s->n)) return false;
 	}
 	return true;
 }

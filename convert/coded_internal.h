@@ -20,6 +20,12 @@ enum ggu_status finder_misfit(const struct finder *f, const struct source_tensor
 enum ggu_status finder_take(const struct finder *f, const char *base, size_t n, const char *ending,
 	struct source_tensor *t);
 bool finder_type_is(const struct source_tensor *t, const char *name);
+/* A number above 0 of a JSON object; 0: there is none. */
+static inline uint64_t finder_count(const json_t *object, const char *key)
+{
+	const json_int_t n = json_integer_value(json_object_get(object, key));
+	return n > 0 ? (uint64_t)n : 0;
+}
 
 /* Finds the weights of bitsandbytes that have four bits (coded_bnb.c). */
 enum ggu_status coded_find_bnb(struct finder *f);
