@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_backend.c - a model's calls go to its backend, and what has to be planned for a backend is asked of it. The
- * other backend here is the processor's with other packings: longer by half, beyond what the products read. */
+ * other backends here are the processor's, one with packings that are longer by half, beyond what the products read,
+ * and one whose buffers can be reached only while it works. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,6 +74,110 @@ static void calls_go_to_the_backend_of_the_model(void **unused)
 		same(rows, want, LONG);
 		free(want);
 		free(rows);
+		drop_model(m);
+	}
+}
+
+/* ---- buffers that nothing but the backend can reach ---- */
+
+/* From the first call of a work on, its buffers have an address only during calls. */
+static struct { struct work *w; char *base; } hidden;
+static void show(struct work *w)
+{
+	if (!hidden.w) hidden.base = w->base;
+	hidden.w = w;
+	w->base = hidden.base;
+}
+static void hide(struct work *w) { w->base = NULL; }
+
+static enum ggu_status hid_multiply(struct run *r, struct input *const *in, size_t n_in, const struct product *p,
+	size_t n)
+{
+	enum ggu_status s;
+	show(r->w);
+	s = backend_cpu.multiply(r, in, n_in, p, n);
+	hide(r->w);
+	return s;
+}
+static void hid_attend(struct run *r, const struct attend *a) { show(r->w); backend_cpu.attend(r, a); hide(r->w); }
+static void hid_store(struct run *r, const struct attend *a) { show(r->w); backend_cpu.store(r, a); hide(r->w); }
+static void hid_route(struct run *r, const struct router *o, size_t scores, const struct routes *to)
+{
+	show(r->w);
+	backend_cpu.route(r, o, scores, to);
+	hide(r->w);
+}
+static void hid_combine(struct run *r, const struct combine *c) { show(r->w); backend_cpu.combine(r, c); hide(r->w); }
+static void hid_conv(struct run *r, const struct conv *c) { show(r->w); backend_cpu.conv(r, c); hide(r->w); }
+static void hid_scan_channels(struct run *r, const struct channel_scan *s)
+{
+	show(r->w);
+	backend_cpu.scan_channels(r, s);
+	hide(r->w);
+}
+static void hid_scan_heads(struct run *r, const struct head_scan *s)
+{
+	show(r->w);
+	backend_cpu.scan_heads(r, s);
+	hide(r->w);
+}
+static void hid_embed(struct run *r, const int32_t *ids, const float *from)
+{
+	show(r->w);
+	backend_cpu.embed(r, ids, from);
+	hide(r->w);
+}
+static void hid_settle(struct run *r) { show(r->w); backend_cpu.settle(r); hide(r->w); }
+static void hid_keep(const struct run *r, size_t at, size_t stride, size_t from, size_t n, size_t to)
+{
+	show(r->w);
+	backend_cpu.keep(r, at, stride, from, n, to);
+	hide(r->w);
+}
+static void hid_fetch(const struct run *r, const struct norm *norm, float *to)
+{
+	show(r->w);
+	backend_cpu.fetch(r, norm, to);
+	hide(r->w);
+}
+
+/* Two sequences in a call, one of which is forked in the middle of a page and goes on token by token. */
+static void go_both_ways(struct model *m, float *rows)
+{
+	struct work *w = new_work(m, 64);
+	struct state *a = new_state(m, GGU_TYPE_F32), *b = new_state(m, GGU_TYPE_F32), *c;
+	struct part parts[] = { { a, text, 100, 0 }, { b, text + 5, 30, 0 } };
+	const struct model_call both = { .part = parts, .n_parts = 2, .rows = rows };
+	struct ggu_error err = { 0 };
+	assert_int_equal(model_eval(w, &both, &err), GGU_OK);
+	assert_int_equal(state_fork(&c, a, &err), GGU_OK);
+	for (int i = 0; i < 3; i++) go_on(w, c, text + 100 + i, 1, rows + (130 + i)*WIDE);
+	go_on(w, a, text + 7, 67, rows + 133*WIDE);
+	if (m->be != &backend_cpu) show(w);
+	state_free(a);
+	state_free(b);
+	state_free(c);
+	work_free(w);
+}
+static void only_the_backend_knows_where_buffers_are(void **unused)
+{
+	const struct backend hides = {
+		.packed_bytes = backend_cpu.packed_bytes, .attend_bytes = backend_cpu.attend_bytes,
+		.thread_bytes = backend_cpu.thread_bytes, .multiply = hid_multiply, .attend = hid_attend,
+		.store = hid_store, .route = hid_route, .combine = hid_combine, .conv = hid_conv,
+		.scan_channels = hid_scan_channels, .scan_heads = hid_scan_heads, .embed = hid_embed,
+		.settle = hid_settle, .keep = hid_keep, .fetch = hid_fetch,
+	};
+	static float want[LONG*WIDE], rows[LONG*WIDE];
+	(void)unused;
+	for (const struct kind *const *k = kinds; *k; k++) {
+		struct model *m = make_model(*k, GGU_TYPE_Q8_0, 2);
+		go_both_ways(m, want);
+		m->be = &hides;
+		hidden.w = NULL;
+		go_both_ways(m, rows);
+		assert_non_null(hidden.w);
+		same(rows, want, LONG);
 		drop_model(m);
 	}
 }
@@ -155,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packings_have_the_room_that_the_backend_asks_for),
 		cmocka_unit_test(calls_go_to_the_backend_of_the_model),
+		cmocka_unit_test(only_the_backend_knows_where_buffers_are),
 		cmocka_unit_test(inputs_are_made_without_products),
 		cmocka_unit_test(products_that_nobody_reads_are_left_out_alone),
 	};
