@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * expr_eval.c - the value of an expression's tree. Rules: expr.h. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "../../libgguf/try.h"
 #include "../../quant/vec.h"
@@ -296,11 +298,22 @@ static enum ggu_status literal(const struct eval *ev, const struct expr_node *e,
 	return GGU_OK;
 }
 
-static enum ggu_status lookup(const struct eval *ev, const struct expr_node *e, const void *object,
-	struct expr_value *v)
+static enum ggu_status lookup(const struct eval *ev, const char *name, const void *object, struct expr_value *v)
 {
 	if (!ev->scope || !ev->scope->lookup) return GGU_OK;
-	return ev->scope->lookup(ev->scope->ctx, object, e->name, v);
+	return ev->scope->lookup(ev->scope->ctx, object, name, v);
+}
+
+/* object['name'], or object[3] for a member that is called "3"; no member has a longer name than this. */
+static enum ggu_status keyed(const struct eval *ev, const struct expr_node *e, const void *object,
+	const struct expr_value *key, struct expr_value *v)
+{
+	char name[256];
+	if (key->kind == EXPR_INT) snprintf(name, sizeof name, "%" PRId64, key->u.i);
+	else if (key->kind == EXPR_STR && key->u.s.n < sizeof name)
+		snprintf(name, sizeof name, "%.*s", (int)key->u.s.n, key->u.s.p);
+	else return fail(ev, e, "expected object[string] or object[int]");
+	return lookup(ev, name, object, v);
 }
 
 static enum ggu_status member(struct eval *ev, const struct expr_node *e, struct expr_value *v)
@@ -310,7 +323,8 @@ static enum ggu_status member(struct eval *ev, const struct expr_node *e, struct
 	if (!s && e->op == OP_INDEX) s = eval(ev, e->arg[1], &i);
 	if (s || o.kind == EXPR_NULL) return s;
 	if (e->op == OP_MEMBER)
-		return o.kind == EXPR_OBJECT ? lookup(ev, e, o.u.object, v) : fail(ev, e, "is not an object");
+		return o.kind == EXPR_OBJECT ? lookup(ev, e->name, o.u.object, v) : fail(ev, e, "is not an object");
+	if (o.kind == EXPR_OBJECT) return keyed(ev, e, o.u.object, &i, v);
 	if (o.kind != EXPR_LIST || i.kind != EXPR_INT) return fail(ev, e, "expected list[int]");
 	if (i.u.i < 0) i.u.i += (int64_t)o.u.list.n;
 	if (i.u.i >= 0 && (uint64_t)i.u.i < o.u.list.n) *v = o.u.list.v[i.u.i];
@@ -323,7 +337,7 @@ static enum ggu_status eval_node(struct eval *ev, const struct expr_node *e, str
 	v->kind = EXPR_NULL;
 	switch (e->op) {
 	case OP_VALUE: return literal(ev, e, v);
-	case OP_NAME: return lookup(ev, e, NULL, v);
+	case OP_NAME: return lookup(ev, e->name, NULL, v);
 	case OP_MEMBER: case OP_INDEX: return member(ev, e, v);
 	case OP_CALL: case OP_LIST:
 		TRY(expr_arena_items(ev->arena, e->n_args + 1, &x, ev->err));

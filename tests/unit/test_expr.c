@@ -7,13 +7,14 @@
 #include <cmocka.h>
 #include "../../model/util/expr.h"
 
-/* a = 7, b = 2.5, s = 'gelu', list = [1, 2, 3], o.inner = 42; the rest is null */
+/* a = 7, b = 2.5, s = 'gelu', list = [1, 2, 3], o.inner = 42, o['3'] = 33; the rest is null */
 static enum ggu_status look(void *ctx, const void *object, const char *name, struct expr_value *v)
 {
 	static struct expr_value list[] = { { EXPR_INT, { .i = 1 } }, { EXPR_INT, { .i = 2 } },
 		{ EXPR_INT, { .i = 3 } } };
 	(void)ctx;
 	if (object) {
+		if (!strcmp(name, "3")) *v = (struct expr_value){ EXPR_INT, { .i = 33 } };
 		if (!strcmp(name, "inner")) *v = (struct expr_value){ EXPR_INT, { .i = 42 } };
 		return GGU_OK;
 	}
@@ -67,6 +68,7 @@ static void values(void **state)
 		{ "s in ['relu', 'gelu']", "true" }, { "9 in list", "false" }, { "9 in none", "false" },
 		{ "list[0]", "1" }, { "list[-1]", "3" },
 		{ "list[3]", "null" }, { "len(list)", "3" }, { "max(list)", "3" }, { "min(4, 2.5, 3)", "2.5!" },
+		{ "o['inner']", "42" }, { "o[list[2]]", "33" }, { "o['none']", "null" }, { "none[1].inner", "null" },
 		{ "has(none)", "false" },
 		{ "not none and true", "true" }, { "none or 'x'", "'x'" }, { "floor(2.7)", "2" }, { "ceil(2.1)", "3" },
 		{ "round(2.5)", "2" },
@@ -93,7 +95,8 @@ static void errors_name_their_position(void **state)
 		{ "len(1)", "error at 0" }, { "a.b", "error at 1" }, { "range(70000)", "error at 0" },
 		{ "$", "error at 0" }, { "sqrt(-1)", "error at 0" },
 		{ "pow(2)", "error at 0" }, { "a ? 1", "error at 5" }, { "int(1e300)", "error at 0" },
-		{ "[1,", "error at 3" },
+		{ "[1,", "error at 3" }, { "a[0]", "error at 1" }, { "o[2.5]", "error at 1" },
+		{ "o[list]", "error at 1" }, { "list['x']", "error at 4" },
 	};
 	char deep[512];
 	(void)state;
