@@ -88,7 +88,7 @@ static enum ggu_status weights(struct builder *b, const struct yaml_node *at, st
 		if (!a->q.name) return build_absent(b, at, "q");
 		if (!a->k.name && a->keys_of < 0) return build_absent(b, at, "k");
 		/* with qkv beside it, [v, null] means that v may be in there */
-		if (!a->v.name && !yaml_null(yaml_get(at, "v")) && !yaml_null(yaml_get(at, "qkv")))
+		if (!a->v.name && a->keys_of < 0 && !yaml_null(yaml_get(at, "v")) && !yaml_null(yaml_get(at, "qkv")))
 			return build_absent(b, at, "v");
 	}
 	if (!a->qkv.name && !a->v.name && a->keys_of < 0 && k != v)

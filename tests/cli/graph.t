@@ -171,11 +171,15 @@ tensor_at() { gguf-info --json h.gguf | jq ".tensors[] | select(.name == \"$1\")
 tail -c +$(($(tensor_at blk.1.attn_k.weight) + 1)) h.gguf | head -c $size >k
 dd if=k of=h.gguf bs=1 seek="$(tensor_at blk.1.attn_v.weight)" conv=notrunc 2>/dev/null
 gguf-logits -q -m h.gguf -o other ids
+sed 's/^\( *\)heads: n_head$/&\n\1keys_of: i - 1/' llama.yaml >d.yaml
+gguf-logits -q -m h.gguf --arch-file d.yaml -o logits3 ids
 gguf-edit --rename-tensor blk.1.attn_v.weight=v.extra -o i.gguf h.gguf
 mv i.gguf h.gguf
 ok "a layer without attn_v" gguf-logits -q -m h.gguf --arch-file c.yaml -o logits2 ids
 same "... has its keys as values" logits2 other
 refused "... unless the description has qkv, where values may be" "blk.1.attn_v.weight: is missing" --arch-file a.yaml
+ok "... and the layer has keys of its own" gguf-logits -q -m h.gguf --arch-file d.yaml -o logits2 ids
+same "... without which it is as if it had both" logits2 logits3
 keys=$keys_were
 make_model $eps=1e-5
 gguf-logits -q -m h.gguf -o logits ids
