@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * build_tensor.c - fields of a description that name tensors: matrices, vectors, norms and ropes; and their shapes. */
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 #include "../../libgguf/size.h"
@@ -286,7 +287,8 @@ enum ggu_status build_rope(struct builder *b, const struct yaml_node *at, struct
 		: GGU_OK;
 }
 
-/* Divisors belong to the model, not to a layer. They are bounded, so that every angle is a finite number. */
+/* Divisors belong to the model, not to a layer. None is so small that an angle is not a finite number; one that is huge
+ * leaves its pair as it is. */
 static enum ggu_status divisors(const struct builder *b, const struct yaml_node *map, const char *key, size_t n,
 	const float **v)
 {
@@ -300,11 +302,11 @@ static enum ggu_status divisors(const struct builder *b, const struct yaml_node 
 	TRY(read_vector(b, t, &x));
 	if (x.n != n) return wrong_length(&outside, yaml_get(map, key), name, n);
 	for (size_t i = 0; i < n && !b->shapes_only; i++)
-		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= 1/MIN_DIVISOR)) {
+		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= FLT_MAX)) {
 			char is[NUMBER_TEXT], least[NUMBER_TEXT], most[NUMBER_TEXT];
 			return ggu_fail(b->err, GGU_ERR_RANGE, t->entry, t->name,
 				"factor %zu is %s, not between %s and %s", i, number_text(is, x.v[i], true),
-				number_text(least, MIN_DIVISOR, true), number_text(most, 1/MIN_DIVISOR, true));
+				number_text(least, MIN_DIVISOR, true), number_text(most, FLT_MAX, true));
 		}
 	*v = x.v;
 	return GGU_OK;

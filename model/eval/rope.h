@@ -4,9 +4,9 @@
  *   rope       style: half or interleaved [dims base linear original magnitude when: EXPR] [divide divide_long: TENSOR]
  *              [yarn: {factor [beta_fast beta_slow truncate]: EXPR}]
  *
- * Pair j of dims/2 turns by position * base^(-2j/dims) / divisor[j]. The divisors for long contexts (`divide_long`)
- * apply to every position of a sequence that is longer than `original`. The length of the sequence decides, not the
- * room set aside for it. */
+ * Pair j of dims/2 turns by position * base^(-2j/dims) / divisor[j], not at all if that is huge. The divisors for long
+ * contexts (`divide_long`) apply to every position of a sequence that is longer than `original`. The length of the
+ * sequence decides, not the room set aside for it. */
 #ifndef MODEL_EVAL_ROPE_H
 #define MODEL_EVAL_ROPE_H
 #include <stdbool.h>

@@ -65,6 +65,14 @@ make_model $eps=1e-5 rope_freqs.weight:f32:8:zero
 refused "rope divisors of zero" "factor 0 is 0, not between"
 make_model $eps=1e-5 rope_freqs.weight:f32:8:huge
 refused "rope divisors that are huge or negative" "factor 0 is "
+make_model $eps=1e-5 rope_freqs.weight:f32:8:one
+data=$(gguf-info --json h.gguf | jq '.data_offset + (.tensors[] | select(.name == "rope_freqs.weight").offset)')
+for j in 0 1 2 3 4 5 6 7; do printf '\312\362\111\161'; done | dd of=h.gguf bs=1 seek="$data" conv=notrunc 2>/dev/null
+ok "rope divisors of 1e30" gguf-logits -q -m h.gguf -o logits2 ids
+sed 's/^\( *\)style: interleaved/&\n\1when: false/' "$SRC/model/arch/llama.yaml" >still.yaml
+make_model $eps=1e-5
+gguf-logits -q -m h.gguf --arch-file still.yaml -o logits3 ids
+same "... turn nothing" logits2 logits3
 make_model $eps=1e-5 rope_freqs.weight:f32:7:one
 refused "too few rope divisors" "expected 8 numbers"
 keys=$(echo "$keys_were" | sed 's/llama.context_length=64//')
