@@ -292,5 +292,6 @@ altered mamba2 '.time_step_limit = [0.0]' "time_step_limit: this architecture ha
 altered falcon_h1 '.ssm_multipliers += [1]' "mlp_multipliers: expected 2 of these and 5 ssm_multipliers"
 altered phi3-longrope 'del(.rope_scaling.type)' "rope_scaling.rope_type: is missing, but there is a scaling factor"
 altered qwen3 '.vocab_size |= tostring' "vocab_size: is not a number of tokens; the embedding has 304 rows"
+altered qwen3 '.per_layer_config = {"1": {"rms_norm_eps": 0.01}}' "per_layer_config.1.rms_norm_eps: is 0.01"
 altered qwen3_moe '.intermediate_size = [64]' "intermediate_size: is not a valid u32"
 done_testing
