@@ -172,8 +172,8 @@ struct head_scan {
 
 /* ---- a batch on its way ---- */
 
-/* Rows t0..t0 + n - 1 are positions pos.. of a sequence. The last `wanted` of them are wanted. Row t0 is turned by the
- * sines and cosines of row `turn`. */
+/* Rows t0..t0 + n - 1 are positions pos.. of a sequence, their tokens state->ids + pos. The last `wanted` of them are
+ * wanted. Row t0 is turned by the sines and cosines of row `turn`. */
 struct segment { struct state *state; size_t t0, n, pos, wanted, turn; bool is_long; };
 struct run {
 	const struct backend *be;

@@ -108,7 +108,8 @@ enum ggu_status build_rope_width(struct builder *b, const struct yaml_node *map,
 enum ggu_status build_cache(struct builder *b, struct graph *g, struct cache c, size_t *index);
 void build_sight(struct cache *c, enum attn_mask mask, size_t window);
 /* Adds room for n_rows of n floats, n > 0, to what a state keeps of the whole past; *at: where it begins, in floats.
- * Each of the two may have its tensors, but no tensor has as many numbers. If they are too many, it fails with key. */
+ * All are 0 before a sequence's first token. Each of the two sizes may be that of a tensor, but no tensor has as many
+ * numbers. If they are too many, it fails with key. */
 enum ggu_status build_recurrent(struct builder *b, const struct yaml_node *map, const char *key, size_t n_rows,
 	size_t n, size_t *at);
 

@@ -8,9 +8,10 @@
  * To add one, write the file and add the name. Parts that several kinds have are in files of their own: feed-forwards
  * (op_ffn.h), convolutions (conv.h), ropes (rope.h). Arithmetic that no other kind has is a function of the backend:
  * what it is given and its place in the table go into backend.h, the function into a cpu*.c, its name into
- * cpu_internal.h and the table of cpu.c. It can be written with the functions of quant/vec.h, whose bits are the same
- * everywhere; loops of its own for each instruction set belong into quant/, as those of scan.h. What is nearly there
- * becomes a member of the struct that exists, such as another activation function. */
+ * cpu_internal.h and the table of cpu.c, a wrapper of it into tests/unit/test_backend.c. It can be written with the
+ * functions of quant/vec.h, whose bits are the same everywhere; loops of its own for each instruction set belong into
+ * quant/, as those of scan.h. What is nearly there becomes a member of the struct that exists, such as another
+ * activation function. */
 #ifndef MODEL_EVAL_OP_H
 #define MODEL_EVAL_OP_H
 #include "backend.h"
@@ -31,9 +32,13 @@ struct op {
 	enum ggu_status (*build)(struct builder *b, const struct yaml_node *map, void *params);
 	/* Adds what n_rows tokens need. */
 	void (*measure)(const void *params, size_t n_rows, struct measure *m);
-	/* Computes y[r->n][n_embd] from the branch's input; y is a buffer with rows n_embd floats apart. */
+	/* Computes y[r->n][n_embd] from the branch's input; y is a buffer with rows n_embd floats apart, or NO_BUFFER
+	 * if nobody reads it. Then products leave it out by themselves, and all else that writes to it must be left
+	 * out, but not what is kept for sequences. The rows of the input are there after multiply was given it, be it
+	 * without products. Weights may be elsewhere than when the graph was built (model_set_weights): who multiplies
+	 * by some rows of one takes them here. */
 	enum ggu_status (*run)(const void *params, struct run *r, struct input *in, size_t y);
-	/* each row of y depends on that row alone, and run does not use the sequences */
+	/* each row of y depends on that row and its token alone, and run changes nothing that sequences keep */
 	bool apart;
 	/* The multiply-adds of a token before run, if run->narrows is set, calls run_narrow. After that it goes on with
 	 * the wanted rows, maybe none. NULL: it never does. */

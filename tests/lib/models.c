@@ -29,7 +29,8 @@ static void put_keys(struct ggu_meta *m, const struct kind *k)
 	assert_int_equal(ggu_meta_set_str(m, "general.architecture", k->arch, strlen(k->arch)), GGU_OK);
 	for (const struct key *x = k->keys; x->name; x++) {
 		snprintf(key, sizeof key, "%s.%s", k->arch, x->name);
-		assert_int_equal(ggu_meta_set_uint(m, key, GGU_U32, (uint64_t)x->v), GGU_OK);
+		assert_int_equal(x->v >= 0 && x->v == floor(x->v) ? ggu_meta_set_uint(m, key, GGU_U32, (uint64_t)x->v)
+			: ggu_meta_set_float(m, key, GGU_F32, x->v), GGU_OK);
 	}
 	snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", k->arch);
 	assert_int_equal(ggu_meta_set_float(m, key, GGU_F32, 1e-5), GGU_OK);
