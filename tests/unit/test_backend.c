@@ -80,65 +80,67 @@ static void calls_go_to_the_backend_of_the_model(void **unused)
 
 /* ---- buffers that nothing but the backend can reach ---- */
 
-/* From the first call of a work on, its buffers have an address only during calls. */
+/* From the first call of a work on, its buffers have an address only during calls. What operators have planned until
+ * then is not more than what they said it would be. */
 static struct { struct work *w; char *base; } hidden;
-static void show(struct work *w)
+static void show(const struct run *r)
 {
-	if (!hidden.w) hidden.base = w->base;
-	hidden.w = w;
-	w->base = hidden.base;
+	assert_true(r->plan.peak <= r->w->bytes && r->plan.host_peak <= r->w->host_bytes);
+	if (!hidden.w) hidden.base = r->w->base;
+	hidden.w = r->w;
+	r->w->base = hidden.base;
 }
-static void hide(struct work *w) { w->base = NULL; }
+static void hide(const struct run *r) { r->w->base = NULL; }
 
 static enum ggu_status hid_multiply(struct run *r, struct input *const *in, size_t n_in, const struct product *p,
 	size_t n)
 {
 	enum ggu_status s;
-	show(r->w);
+	show(r);
 	s = backend_cpu.multiply(r, in, n_in, p, n);
-	hide(r->w);
+	hide(r);
 	return s;
 }
-static void hid_attend(struct run *r, const struct attend *a) { show(r->w); backend_cpu.attend(r, a); hide(r->w); }
-static void hid_store(struct run *r, const struct attend *a) { show(r->w); backend_cpu.store(r, a); hide(r->w); }
+static void hid_attend(struct run *r, const struct attend *a) { show(r); backend_cpu.attend(r, a); hide(r); }
+static void hid_store(struct run *r, const struct attend *a) { show(r); backend_cpu.store(r, a); hide(r); }
 static void hid_route(struct run *r, const struct router *o, size_t scores, const struct routes *to)
 {
-	show(r->w);
+	show(r);
 	backend_cpu.route(r, o, scores, to);
-	hide(r->w);
+	hide(r);
 }
-static void hid_combine(struct run *r, const struct combine *c) { show(r->w); backend_cpu.combine(r, c); hide(r->w); }
-static void hid_conv(struct run *r, const struct conv *c) { show(r->w); backend_cpu.conv(r, c); hide(r->w); }
+static void hid_combine(struct run *r, const struct combine *c) { show(r); backend_cpu.combine(r, c); hide(r); }
+static void hid_conv(struct run *r, const struct conv *c) { show(r); backend_cpu.conv(r, c); hide(r); }
 static void hid_scan_channels(struct run *r, const struct channel_scan *s)
 {
-	show(r->w);
+	show(r);
 	backend_cpu.scan_channels(r, s);
-	hide(r->w);
+	hide(r);
 }
 static void hid_scan_heads(struct run *r, const struct head_scan *s)
 {
-	show(r->w);
+	show(r);
 	backend_cpu.scan_heads(r, s);
-	hide(r->w);
+	hide(r);
 }
 static void hid_embed(struct run *r, const int32_t *ids, const float *from)
 {
-	show(r->w);
+	show(r);
 	backend_cpu.embed(r, ids, from);
-	hide(r->w);
+	hide(r);
 }
-static void hid_settle(struct run *r) { show(r->w); backend_cpu.settle(r); hide(r->w); }
+static void hid_settle(struct run *r) { show(r); backend_cpu.settle(r); hide(r); }
 static void hid_keep(const struct run *r, size_t at, size_t stride, size_t from, size_t n, size_t to)
 {
-	show(r->w);
+	show(r);
 	backend_cpu.keep(r, at, stride, from, n, to);
-	hide(r->w);
+	hide(r);
 }
 static void hid_fetch(const struct run *r, const struct norm *norm, float *to)
 {
-	show(r->w);
+	show(r);
 	backend_cpu.fetch(r, norm, to);
-	hide(r->w);
+	hide(r);
 }
 
 /* Two sequences in a call, one of which is forked in the middle of a page and goes on token by token. */
@@ -153,7 +155,7 @@ static void go_both_ways(struct model *m, float *rows)
 	assert_int_equal(state_fork(&c, a, &err), GGU_OK);
 	for (int i = 0; i < 3; i++) go_on(w, c, text + 100 + i, 1, rows + (130 + i)*WIDE);
 	go_on(w, a, text + 7, 67, rows + 133*WIDE);
-	if (m->be != &backend_cpu) show(w);
+	if (m->be != &backend_cpu) w->base = hidden.base;
 	state_free(a);
 	state_free(b);
 	state_free(c);
