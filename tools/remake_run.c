@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
+#include "../model/util/file.h"
 #include "load.h"
 #include "msg.h"
 #include "pipe.h"
@@ -87,14 +88,22 @@ void remake_run_told(struct ggu_meta *m, const char *text)
 /* With fewer tokens than a block has columns, a covariance says too little. */
 static bool find_covariance(void *ctx, const char *tensor, size_t mat, struct remake_known *known)
 {
+	const struct remake_run *run = ctx;
 	struct imatrix_covariance c;
-	if (!imatrix_has_covariance(ctx, tensor, &c) || mat >= c.n_mat || c.counts[mat] < (double)c.block) return false;
+	if (!imatrix_has_covariance(run->imatrix, tensor, &c) || mat >= c.n_mat) return false;
+	if (c.counts[mat] < (double)c.block) return false;
 	*known = (struct remake_known){ c.name, c.n_in, c.block, c.n_floats, c.counts[mat] };
 	return true;
 }
+/* It is read from the matrix's file when its turn comes, so an error must say that it is not about the model's. */
 static enum ggu_status get_covariance(void *ctx, const char *tensor, size_t mat, float *mean, struct ggu_error *err)
 {
-	return imatrix_covariance(ctx, tensor, mat, mean, err);
+	const struct remake_run *run = ctx;
+	const enum ggu_status s = imatrix_covariance(run->imatrix, tensor, mat, mean, err);
+	char *name = s != GGU_OK ? file_named(run->imatrix_name) : NULL;
+	ggu_error_file(err, name);
+	free(name);
+	return s;
 }
 /* run->re with the functions that look things up in the matrix, which are in *known. */
 struct known { struct ggu_importance importance; struct remake_covariance covariance; };
@@ -106,7 +115,7 @@ static struct remake with_matrix(const struct remake_run *run, struct known *kno
 	re.importance = &known->importance;
 	if (run->no_feedback || !imatrix_n_covariances(run->imatrix)) return re;
 	known->covariance = (struct remake_covariance){ find_covariance, get_covariance,
-		(void *)(uintptr_t)run->imatrix, run->damp };
+		(void *)(uintptr_t)run, run->damp };
 	re.covariance = &known->covariance;
 	return re;
 }

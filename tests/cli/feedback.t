@@ -100,6 +100,19 @@ $q -q --json -i c.gguf -o b.gguf Q3_K_M m.gguf | tr -d ' \n' | sed 's/{"name":"/
 is "every weight that is multiplied has feedback" "$(grep -c . errors)" 15
 is "and less error by it" "$(awk '$3 < $2*0.95' errors | wc -l | tr -d ' ')" 15
 is "the embedding has none" "$(grep -c token_embd errors)" 0
+# the matrix is opened before the model, and covariances are read as they are needed
+cp c.gguf shrinks.gguf && mkfifo model
+$q -i shrinks.gguf -o never Q4_K_M model 2>said &
+pid=$!
+exec 9>model
+truncate -s "$(gguf-info --json c.gguf | jq .data_offset)" shrinks.gguf
+cat m.gguf >&9 2>/dev/null
+exec 9>&-
+wait $pid
+is "a matrix that shrinks: exit 2, no output" "$? $([ -e never ] && echo left)" "2 "
+is "... and the message names it" \
+	"$(sed 's/byte [0-9]*: blk[^:]*in_cov: the file is truncated: [0-9]* bytes/.../' said)" \
+	"gguf-quantize: shrinks.gguf: ... are missing"
 for type in Q8_0 Q4_0 Q5_1 IQ4_NL IQ2_XS IQ1_M TQ2_0; do
 	ok "$type" $q -q --pure -i c.gguf -o b.gguf "$type" m.gguf
 	ok "$type can be read" gguf-quantize -q --allow-requantize -o x.gguf F16 b.gguf
