@@ -25,6 +25,7 @@
 #include "progress.h"
 #include "sandbox.h"
 #include "tag.h"
+#include "temp.h"
 
 static struct {
 	const char *model, *output, *checkpoint, *dataset, *arch_file;
@@ -157,6 +158,14 @@ static uint64_t resume(struct collect *c)
 	return imatrix_chunks(im);
 }
 
+/* A link to it stays: it is the file with the sums that takes room. */
+static void remove_checkpoint(void)
+{
+	char *name = temp_follow(o.checkpoint);
+	if (!name || (unlink(name) && errno != ENOENT)) msg_warn("%s: %s", o.checkpoint, strerror(errno));
+	free(name);
+}
+
 /* The columns of an input as wide as the model belong together in one block; wider inputs, inside a feed-forward, lose
  * little when cut into two or three (ENCODERS.md). The cost of a block grows with its square. */
 static size_t usual_block(size_t n_embd)
@@ -224,7 +233,7 @@ static void measure(const char *text_name)
 	if (o.checkpoint) add_dataset(&c, text_name);
 	if (!imatrix_count(c.im)) msg_die("%s: no weight of a layer was used", o.model);
 	write_matrix(c.im, out);
-	if (o.checkpoint && unlink(o.checkpoint) && errno != ENOENT) msg_warn("%s: %s", o.checkpoint, strerror(errno));
+	if (o.checkpoint) remove_checkpoint();
 	free(c.ids);
 	model_close(c.model);
 	ggu_pool_free(c.pool);

@@ -100,6 +100,10 @@ else
 	skip "killed" "finished too soon"
 fi
 ok "the checkpoint is removed at the end" test ! -e state
+mkdir far && ln -s far/state state
+im --chunks 3 --checkpoint state --every 1 -o r.gguf 2>said
+is "of a link, the file that it leads to" "$(ls far; cat said)" ""
+rm -r far state
 gguf-imatrix -m m.gguf --ctx 64 --chunks 6 --covariance --checkpoint state --every 1 -o never.gguf text 2>/dev/null &
 kill_at_checkpoint $!
 if [ -e state ]; then
