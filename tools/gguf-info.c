@@ -514,6 +514,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < argc; i++) out_refuse_input(out, argv[i]);  /* before anything is printed */
 	out_take_stdout(out);
 	sandbox_enter((const char *const *)argv, argc, o.output);
+	load_tell_of_shrinking();               /* the estimate maps a model */
 	if (msg_colour()) { bold = "\033[1m"; dim = "\033[2m"; plain = "\033[0m"; }
 	for (int i = 0; i < argc; i++) {
 		int s = show(argv[i], argc > 1, out, all);

@@ -53,7 +53,7 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 	}
 	signal(sig, SIG_DFL);           /* something else: let it happen again, with the usual result */
 }
-static void tell_of_bus_errors(void)
+void load_tell_of_shrinking(void)
 {
 	struct sigaction act = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 	snprintf(shrunk, sizeof shrunk,
@@ -77,7 +77,7 @@ struct model *load_model_held(const char *path, const char *arch_file, struct gg
 	struct model *m;
 	if (!path) msg_usage("no model given: use -m MODEL");
 	if (!strcmp(path, "-")) msg_usage("the model cannot be standard input: it is mapped into memory");
-	tell_of_bus_errors();
+	load_tell_of_shrinking();
 	if (model_open(&m, path, &o, &err)) msg_die_error(path, &err);
 	return m;
 }

@@ -25,6 +25,8 @@ struct load_cache { const char *k, *v; };
 		"cached keys: f32, f16, bf16, i16, q8_0, q5_1 or q4_0 (default: " dflt ")"), \
 	OPT_STR(0, "cache-type-v", &(to)->v, "T", "cached values (default: " dflt ")")
 unsigned load_hold(const struct load_place *p);         /* for model_options */
+/* From here on, a mapped file that shrinks ends the program with a message and exit 2. load_model calls it. */
+void load_tell_of_shrinking(void);
 /* path NULL: "-m is missing" */
 struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool);
 struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold);

@@ -13,6 +13,7 @@
  *   FAULT=entropy:N:EIO             getentropy fails
  *   FAULT=flock:N:ENOSYS            flock fails
  *   FAULT=fchown:N:EPERM            fchown fails
+ *   FAULT=mmap:N:end        files are emptied as soon as they are mapped
  *   FAULT=qsort             qsort leaves equal items in another order (with glibc, the opposite of theirs)
  *   FAULT_COUNT=FILE        at exit "malloc M write W read R" is written to FILE
  *
@@ -26,11 +27,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum kind { MALLOC, WRITE, READ, FSYNC, RENAME, UNLINK, FALLOCATE, ENTROPY, FLOCK, FCHOWN, KINDS };
+enum kind { MALLOC, WRITE, READ, FSYNC, RENAME, UNLINK, FALLOCATE, ENTROPY, FLOCK, FCHOWN, MMAP, KINDS };
 static const char *const names[KINDS] = { "malloc", "write", "read", "fsync", "rename", "unlink",
-	"fallocate", "entropy", "flock", "fchown" };
+	"fallocate", "entropy", "flock", "fchown", "mmap" };
 static atomic_ulong calls[KINDS];
 static unsigned long at[KINDS];
 static int error[KINDS], once, is_short, is_kill, is_term, is_end, is_turned;
@@ -44,6 +46,7 @@ static int (*real_fsync)(int), (*real_rename)(const char *, const char *), (*rea
 static int (*real_getentropy)(void *, size_t), (*real_flock)(int, int);
 static void (*real_qsort)(void *, size_t, size_t, int (*)(const void *, const void *));
 static int (*real_fchown)(int, uid_t, gid_t);
+static void *(*real_mmap)(void *, size_t, int, int, int, off_t);
 static int (*real_linkat)(int, const char *, int, const char *, int), (*real_fallocate)(int, int, off_t, off_t);
 
 /* dlsym itself may allocate before it has found malloc. */
@@ -161,6 +164,18 @@ int linkat(int from, const char *a, int to, const char *b, int flags)
 }
 int getentropy(void *p, size_t n) { return fails(ENTROPY) ? -1 : real_getentropy(p, n); }
 int fchown(int fd, uid_t u, gid_t g) { return fails(FCHOWN) ? -1 : real_fchown(fd, u, g); }
+void *mmap(void *at_p, size_t n, int prot, int flags, int fd, off_t o)
+{
+	char path[32];
+	void *p;
+	if (!real_mmap) find(&real_mmap, "mmap");
+	p = real_mmap(at_p, n, prot, flags, fd, o);
+	if (fd >= 0 && fails(MMAP)) {
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		if (truncate(path, 0)) abort();
+	}
+	return p;
+}
 int flock(int fd, int how) { return fails(FLOCK) ? -1 : real_flock(fd, how); }
 int fallocate(int fd, int mode, off_t o, off_t n) { return fails(FALLOCATE) ? -1 : real_fallocate(fd, mode, o, n); }
 void qsort(void *v, size_t n, size_t bytes, int (*compare)(const void *, const void *))
@@ -174,6 +189,7 @@ void qsort(void *v, size_t n, size_t bytes, int (*compare)(const void *, const v
 #ifdef __GLIBC__
 /* the names that programs call if they are built with _FILE_OFFSET_BITS=64 */
 ssize_t pwrite64(int fd, const void *p, size_t n, off64_t o) { return pwrite(fd, p, n, o); }
+void *mmap64(void *p, size_t n, int prot, int flags, int fd, off64_t o) { return mmap(p, n, prot, flags, fd, o); }
 ssize_t pread64(int fd, void *p, size_t n, off64_t o) { return pread(fd, p, n, o); }
 int fallocate64(int fd, int mode, off64_t o, off64_t n) { return fallocate(fd, mode, o, n); }
 #endif

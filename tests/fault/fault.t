@@ -149,6 +149,12 @@ convert q4_k_m
 walk_writes "gguf-convert q8_0" gguf-convert --no-sandbox -j2 -t q8_0 -o out small
 gguf-convert -q -o model.gguf small
 walk_some "gguf-info of a model that is evaluated" gguf-info -o out model.gguf
+if [ -d /proc/self/fd ]; then
+	cp model.gguf shrinks.gguf
+	faulty mmap:1:end gguf-info --no-sandbox -o out shrinks.gguf 2>stderr
+	is "gguf-info of a model that shrinks" "$? $(cat stderr) $([ ! -e out ] || echo left)" \
+		"2 gguf-info: a model's file was truncated, or could not be read, while it was in use "
+fi
 walk_some "gguf-check of a vocabulary" gguf-check -j1 --json -o out model.gguf
 head -c 1500 "$DATA/prose/calibration.txt" >text
 gguf-tokenize -m model.gguf text | cut -d " " -f 1-40 >ids
