@@ -70,11 +70,14 @@ __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) { return dying; }
 #endif
 
-/* Two threads may find trouble at once, but only one may exit: the others wait. */
-_Noreturn static void leave(void)
+/* Several threads may find the same trouble at once, but only one tells of it and exits: the others wait here. */
+static void be_first(void)
 {
 	static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;
 	pthread_mutex_lock(&first);
+}
+_Noreturn static void leave(void)
+{
 	out_abandon_all();
 #ifdef __SANITIZE_ADDRESS__
 	dying = true;
@@ -111,6 +114,7 @@ void msg_say(const char *fmt, ...)
 void msg_die(const char *fmt, ...)
 {
 	va_list ap;
+	be_first();
 	va_start(ap, fmt);
 	msg_say_list(fmt, ap);
 	va_end(ap);
@@ -120,6 +124,7 @@ void msg_die(const char *fmt, ...)
 void msg_usage(const char *fmt, ...)
 {
 	va_list ap;
+	be_first();
 	va_start(ap, fmt);
 	msg_say_list(fmt, ap);
 	va_end(ap);
@@ -172,6 +177,7 @@ void msg_error(const char *file, const struct ggu_error *err)
 
 void msg_die_error(const char *file, const struct ggu_error *err)
 {
+	be_first();
 	msg_error(file, err);
 	leave();
 }

@@ -177,6 +177,12 @@ for kind in malloc malloc1; do
 done
 walk_writes "gguf-quantize --calibrate" gguf-quantize -j2 --ctx 32 --chunks 8 --calibrate text -o out Q4_K_S model.gguf
 walk_all gguf-plan gguf-plan --no-sandbox -j2 -i im.gguf --kld --types q4_0,q8_0 --effort 1 --bpw 5 -o out model.gguf
+# threads that fail at once: a fault early in the reading of weights, as each of them does it
+rm -f said
+for i in $(seq 25); do
+	faulty read:40:EIO gguf-plan --no-sandbox -j4 --types q4_0,q8_0 --effort 1 --bpw 5 model.gguf 2>>said >out
+done
+is "one of them tells of it" "$(grep -c "^gguf-plan: model.gguf: .*Input/output error$" said) $(wc -l <said)" "25 25"
 walk_all "gguf-plan RECIPE" gguf-plan --no-sandbox -j2 -o out Q4_K_M model.gguf
 gguf-plan -o plan Q4_K_M model.gguf
 walk_some "gguf-quantize --plan" gguf-quantize -j2 --plan plan -o out model.gguf
