@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../libgguf/grow.h"
+#include "../libgguf/whole.h"
 #include "../model/vocab/tokenizer.h"
 #include "../quant/quant.h"
 #include "complete.h"
@@ -221,17 +222,36 @@ static void open_standard(void)
 			exit(EXIT_TROUBLE);
 }
 
+#ifdef __GLIBC__                /* elsewhere stdout cannot be made another stream */
+static ssize_t put_stdout(void *unused, const char *p, size_t n)
+{
+	(void)unused;
+	return whole_write(1, p, n) ? (ssize_t)n : 0;
+}
+/* printf then waits for fd 1, as all other output does. */
+static void wait_for_stdout(void)
+{
+	FILE *f = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = put_stdout });
+	if (!f) return;
+	if (isatty(1)) setvbuf(f, NULL, _IOLBF, BUFSIZ);
+	stdout = f;
+}
+#else
+static void wait_for_stdout(void) { }
+#endif
+
 /* The program at the other end may have made stdout non-blocking, and printf would then fail once a pipe is full.
- * Opened anew, it blocks, and others that share it notice nothing. Where that is not possible, all is as it was. */
+ * Opened anew, it blocks, and others that share it notice nothing. A socket cannot be opened, nor can a pipe of another
+ * user. */
 static void block_stdout(void)
 {
 	struct stat st;
-	int how = fcntl(1, F_GETFL), fd;
-	if (how < 0 || !(how & O_NONBLOCK) || fstat(1, &st) || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))) return;
-	fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);     /* does not wait for a reader */
-	if (fd < 0) return;
-	if (!fcntl(fd, F_SETFL, how & ~O_NONBLOCK)) dup2(fd, 1);
-	close(fd);
+	int how = fcntl(1, F_GETFL), fd = -1;
+	if (how < 0 || !(how & O_NONBLOCK) || fstat(1, &st)) return;
+	if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))        /* does not wait for a reader */
+		fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fcntl(fd, F_SETFL, how & ~O_NONBLOCK) || dup2(fd, 1) < 0) wait_for_stdout();
+	if (fd >= 0) close(fd);
 }
 
 /* Each shard of a model is a file that stays open, and there are sets with one for each tensor, more than the 1024

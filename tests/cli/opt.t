@@ -361,6 +361,22 @@ late()
 gguf-info --json m.gguf m.gguf m.gguf >expected
 is "a non-blocking pipe is waited for" "$(late gguf-info --json m.gguf m.gguf m.gguf >out; echo $?)" 0
 same "... and everything comes through" out expected
+# where printf is not glibc's, it cannot wait for a socket
+if getconf GNU_LIBC_VERSION >/dev/null 2>&1; then
+	perl -MSocket -MFcntl -e 'socketpair R, W, AF_UNIX, SOCK_STREAM, PF_UNSPEC;
+		setsockopt W, SOL_SOCKET, SO_SNDBUF, 4096; fcntl W, F_SETFL, O_RDWR | O_NONBLOCK;
+		if (!fork) { close R; open STDOUT, ">&", W; exec @ARGV }
+		close W; sleep 1; print $b while sysread R, $b, 4096; wait; exit $? >> 8' \
+		gguf-info --json m.gguf m.gguf m.gguf >out
+	is "a non-blocking socket, too" "$?" 0
+	same "... and everything comes through" out expected
+	perl -MSocket -MFcntl -e 'socketpair R, W, AF_UNIX, SOCK_STREAM, PF_UNSPEC;
+		fcntl W, F_SETFL, O_RDWR | O_NONBLOCK; $SIG{PIPE} = "IGNORE";
+		close R; open STDOUT, ">&", W; exec @ARGV' gguf-info --json m.gguf 2>err
+	is "... and one without a reader is reported" "$? $(cat err)" "2 gguf-info: standard output: Broken pipe"
+else
+	skip "a non-blocking socket, too" "not glibc"
+fi
 is "a full disk under -o" "$(run gguf-info -o /dev/full m.gguf)" 2
 is "a full disk, binary" "$(gguf-cat m.gguf token_embd.weight 2>err >/dev/full; echo $?)" 2
 is "... is reported as for text" "$(cat err)" "gguf-cat: standard output: No space left on device"
