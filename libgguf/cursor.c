@@ -67,6 +67,8 @@ static enum ggu_status short_of(struct ggu_cursor *c, uint64_t n)
 	/* this is what arrives if the first command of a pipeline failed */
 	if (!c->at && !c->n && (c->s->size == UINT64_MAX || !c->s->size))
 		ggu_fail(c->err, GGU_ERR_TRUNCATED, 0, "", "the file is empty");
+	else if (n == 1)
+		ggu_fail(c->err, GGU_ERR_TRUNCATED, c->at, c->where, "the file ends before this byte");
 	else
 		ggu_fail(c->err, GGU_ERR_TRUNCATED, c->at, c->where, "the file ends within these %llu bytes",
 			(unsigned long long)n);
@@ -160,8 +162,8 @@ enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, uint64
 	if (n > left)
 		return ggu_rule(c->err, GGU_RULE_CUT,
 			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where,
-				"string of %llu bytes extends past the end of the file",
-				(unsigned long long)n));
+				"string of %llu byte%s extends past the end of the file",
+				(unsigned long long)n, n == 1 ? "" : "s"));
 	if (n > max)
 		return ggu_rule(c->err, GGU_RULE_NAME,
 			ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "name of %llu bytes is longer than %llu",

@@ -75,8 +75,8 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 	if (n > ggu_cursor_left(c)/item_bytes || n > ITEMS_MAX)
 		return ggu_rule(c->err, GGU_RULE_CUT,
 			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where,
-				"array of %llu items extends past the end of the file",
-				(unsigned long long)n));
+				"array of %llu item%s extends past the end of the file",
+				(unsigned long long)n, n == 1 ? "" : "s"));
 	if (!width) {
 		TRY(list(c, a, kv, n, depth));
 	} else {

@@ -34,8 +34,9 @@ static enum ggu_status one(const struct ggu_tensor *t, uint32_t alignment, uint6
 	if (t->bytes > room || t->offset > room - t->bytes)
 		TRY(ggu_tolerate(l,
 			ggu_rule(err, GGU_RULE_DATA, ggu_fail(err, GGU_ERR_TRUNCATED, offset_field(t), t->name,
-			"%llu bytes of data at offset %llu extend past the end of the file",
-				(unsigned long long)t->bytes, (unsigned long long)t->offset)), err));
+			"%llu byte%s of data at offset %llu extend%s past the end of the file",
+				(unsigned long long)t->bytes, t->bytes == 1 ? "" : "s",
+				(unsigned long long)t->offset, t->bytes == 1 ? "s" : "")), err));
 	return GGU_OK;
 }
 

@@ -75,8 +75,8 @@ static enum ggu_status count(struct ggu_cursor *c, uint64_t at, uint64_t n, uint
 	if (n <= left/least && n <= UINT32_MAX/2)
 		return GGU_OK;
 	return ggu_tolerate(c->lenient, ggu_rule(c->err, GGU_RULE_COUNT,
-		ggu_fail(c->err, GGU_ERR_TRUNCATED, at, "", "%llu %s extend past the end of the file",
-			(unsigned long long)n, what)),
+		ggu_fail(c->err, GGU_ERR_TRUNCATED, at, "", "%llu %s%s past the end of the file",
+			(unsigned long long)n, what, n == 1 ? " extends" : "s extend")),
 			c->err);
 }
 
@@ -85,8 +85,8 @@ static enum ggu_status counts(struct ggu_cursor *c, uint64_t *n_tensors, uint64_
 	TRY(ggu_cursor_u64(c, n_tensors));
 	TRY(ggu_cursor_u64(c, n_kv));
 	/* a pair: length, one byte, type, one byte; a tensor: length, one byte, dimensions, type, offset */
-	TRY(count(c, 8, *n_tensors, ggu_cursor_left(c), 25, "tensors"));
-	return count(c, 16, *n_kv, ggu_cursor_left(c), 14, "key/value pairs");
+	TRY(count(c, 8, *n_tensors, ggu_cursor_left(c), 25, "tensor"));
+	return count(c, 16, *n_kv, ggu_cursor_left(c), 14, "key/value pair");
 }
 
 static enum ggu_status alignment(struct ggu_shard *s, const struct ggu_meta *m, const struct ggu_leniency *l,

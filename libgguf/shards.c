@@ -112,7 +112,8 @@ static enum ggu_status check_total(const struct ggu_file *f, uint64_t n_tensors,
 		|| !ggu_meta_uint(f->meta, "split.tensors.count", &first) || first != n_tensors)
 		return GGU_OK;
 	return ggu_tolerate(&l, ggu_rule(err, GGU_RULE_SPLIT, ggu_fail(err, GGU_ERR_FORMAT, kv->offset, kv->key.p,
-		"is %llu, but the shards hold %zu tensors", (unsigned long long)n_tensors, f->table.n)), err);
+		"is %llu, but the shards hold %zu tensor%s", (unsigned long long)n_tensors, f->table.n,
+		f->table.n == 1 ? "" : "s")), err);
 }
 
 static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t no, uint32_t count,

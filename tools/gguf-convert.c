@@ -128,7 +128,8 @@ static void print_plan(const struct convert *c, const struct job *j, uint64_t fi
 		free(name);
 		free(from);
 	}
-	printf("%zu tensors; the file has %llu bytes\n", convert_n_tensors(c), (unsigned long long)file_bytes);
+	printf("%zu tensor%s; the file has %llu bytes\n", convert_n_tensors(c), convert_n_tensors(c) == 1 ? "" : "s",
+		(unsigned long long)file_bytes);
 }
 
 static void print_class(void *ctx, const char *hf_class, const char *arch)
