@@ -107,7 +107,7 @@ void out_check(const char *name)
 	out_free(o);
 }
 
-/* Of two names of files that are not there: the same name in the same folder. */
+/* Of two names of files that are not there, neither of them a link: the same name in the same folder. */
 static bool same_place(const char *a, const char *b)
 {
 	const char *last_a = strrchr(a, '/'), *last_b = strrchr(b, '/');
@@ -122,13 +122,18 @@ static bool same_place(const char *a, const char *b)
 
 bool out_is(const struct out *o, const char *input)
 {
-	bool is_stdin = input && !strcmp(input, "-"), have_a, have_b;
+	bool is_stdin = input && !strcmp(input, "-"), have_a, have_b, same;
 	struct stat a, b;
+	char *real;
 	if (!input) return false;
 	have_a = !(o->name ? stat(o->name, &a) : fstat(o->fd, &a));
 	have_b = !(is_stdin ? fstat(0, &b) : stat(input, &b));
 	if (have_a && have_b) return S_ISREG(a.st_mode) && same_inode(&a, &b);
-	return !have_a && !have_b && o->name && !is_stdin && same_place(o->name, input);
+	if (have_a || have_b || !o->name || is_stdin) return false;
+	real = temp_follow(input);
+	same = real && same_place(o->name, real);
+	free(real);
+	return same;
 }
 /* A name of a shard stands for all shards: is it one of those? */
 static bool is_in_set(const struct out *o, const char *input)

@@ -175,6 +175,12 @@ is "... and what it may be" "$(gguf-perplexity -q -m m.gguf --base m.gguf --fail
 	"gguf-perplexity: --fail-above kld_p9=0: there is no such result; did you mean kld_p99?"
 is "... -o that is --save-logits too" "$(gguf-perplexity -q -m m.gguf -o zz --save-logits ./zz text 2>&1)" \
 	"gguf-perplexity: ./zz: -o and --save-logits name the same file"
+ln -s zz leads
+is "... or will be, by a link" "$(gguf-perplexity -q -m m.gguf -o zz --save-logits leads text 2>&1
+	gguf-perplexity -q -m m.gguf -o leads --save-logits zz text 2>&1)" \
+	"gguf-perplexity: leads: -o and --save-logits name the same file
+gguf-perplexity: zz: -o and --save-logits name the same file"
+rm leads
 not_ok "... reported before anything is read" 2 gguf-perplexity -q -m m.gguf --fail-above no_such=1 nowhere
 cp .out message
 ok "... by name" grep -q 'no_such=1' message

@@ -271,5 +271,8 @@ ok "trying whether a checkpoint can be written leaves nothing" sh -c "
 	gguf-imatrix -m m.gguf --ctx 64 --chunks 1 --checkpoint tried -o never.gguf few 2>/dev/null
 	! ls -d tried .tried* never.gguf 2>/dev/null"
 not_ok "onto the checkpoint, which would be removed" 2 im --chunks 1 --checkpoint new.gguf -o ./new.gguf
+ln -s new.gguf leads
+not_ok "... by a link to what is not there yet" 2 im --chunks 1 --checkpoint leads -o new.gguf
+rm leads
 not_ok "a full disk" 2 sh -c 'gguf-imatrix --merge a.gguf >/dev/full'
 done_testing
