@@ -453,6 +453,17 @@ static int evaluate(const char *text)
 	return status;
 }
 
+/* Saved logits may be "-", and are opened by a name like those of other files. */
+static void standard_files(const char *text)
+{
+	pipe_once((const char *[]){ o.base, text }, 2, "the saved logits and the text");
+	if (o.base && !strcmp(o.base, "-")) {
+		pipe_input(o.base);
+		o.base = "/dev/stdin";
+	}
+	if (o.save && !strcmp(o.save, "-")) o.save = "/dev/stdout";
+}
+
 int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-perplexity",
@@ -468,8 +479,7 @@ int main(int argc, char **argv)
 	if (o.merge && !operands) msg_usage("--merge needs the parts as operands");
 	if (o.merge) return merge(argv, operands);
 	if (operands > 1) opt_spare(opts, argv[1]);
-	if (o.save && !strcmp(o.save, "-"))
-		msg_usage("--save-logits needs a file: the results go to standard output");
+	standard_files(operands ? argv[0] : "-");
 	if (o.save && o.from)
 		msg_usage("--save-logits and --from cannot be combined: saved logits begin with the text");
 	return evaluate(operands ? argv[0] : NULL);

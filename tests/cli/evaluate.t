@@ -218,6 +218,8 @@ ok "... through a pipe that does not block" perl -MFcntl -MPOSIX=dup2 -e 'open F
 	close W; sleep 1; print F $b while sysread R, $b, 4096; wait; exit $? >> 8' late \
 	gguf-perplexity -q -m m.gguf --ctx 32 --batch 40 --chunks 7 -j 2 --save-logits /dev/fd/3 text
 same "... the same file" late saved
+is "... from one program to the next" "$(apart -j 2 --save-logits - -o sent | apart -j 2 --base - --json)" \
+	"$(apart -j 1 --base saved --json)"
 cat saved >pipe & apart -j 2 --from 3 --base pipe --json >from-pipe 2>&1
 is "... from a pipe" "$(cat from-pipe)" "$(apart -j 1 --from 3 --base saved --json 2>&1 | sed s/saved/pipe/)"
 rm pipe

@@ -196,7 +196,7 @@ the model cannot be standard input: it is mapped into memory|gguf-run -m -
 give one of -m and --merge|gguf-perplexity none
 --json and --partial cannot be combined|gguf-perplexity --merge --json --partial none
 --merge needs the parts as operands|gguf-perplexity --merge
---save-logits needs a file: the results go to standard output|gguf-perplexity -m none --save-logits - m.gguf
+the saved logits and the text cannot both be standard input|gguf-perplexity -m none --base -
 --cache-type-k expects f32, f16, bf16, i16, q8_0, q5_1 or q4_0, not 'x'|gguf-info --cache-type-k x none
 --fail-above expects NAME=NUMBER, not 'x'|gguf-perplexity -m none --fail-above x
 --fail-above x=1: there is no such result|gguf-perplexity -m none --fail-above x=1
