@@ -60,6 +60,18 @@ static void take_mode(int fd, const struct stat *old)
 	fchmod(fd, mode);
 }
 
+/* In a folder like /tmp, the owners of a file and of the folder alone may replace it. The system would say so at the
+ * end, after hours of work. */
+static bool is_kept(const char *name, const struct stat *st)
+{
+	const uid_t me = geteuid();
+	char *folder = temp_folder(name);
+	struct stat in;
+	bool kept = folder && !stat(folder, &in) && in.st_mode & S_ISVTX && me && me != in.st_uid && me != st->st_uid;
+	free(folder);
+	return kept;
+}
+
 struct out *out_open(const char *name, bool binary)
 {
 	struct out *o = msg_need(calloc(1, sizeof *o));
@@ -86,6 +98,7 @@ struct out *out_open(const char *name, bool binary)
 			msg_die("%s is a terminal, and this is binary: name a file or send it through a pipe", name);
 		return o;
 	}
+	if (exists && is_kept(o->name, &st)) msg_die("%s: %s", name, strerror(EPERM));
 	if (!temp_open(&o->temp, o->name)) msg_die("%s: %s", name, strerror(errno));
 	o->beside = true;
 	o->fd = o->temp.fd;

@@ -411,6 +411,26 @@ early gguf-edit --delete a none -o
 for p in hash check info; do early gguf-$p none -o; done
 early gguf-diff none none -o
 early gguf-cat none a -o
+# another user's file in a folder like /tmp
+as_nobody() { perl -e '$) = "65534 65534"; $( = 65534; $> = $< = 65534; exec @ARGV or exit 3' "$@"; }
+chmod 711 .
+if [ "$(id -u)" = 0 ] && as_nobody gguf-info --version >/dev/null 2>&1; then
+	mkdir -m 1777 sticky
+	echo old >sticky/theirs
+	is "a file that may not be replaced: before the model is read" \
+		"$(as_nobody gguf-edit --delete a none -o sticky/theirs 2>&1; cat sticky/theirs)" \
+		"gguf-edit: sticky/theirs: Operation not permitted
+old"
+	chmod 644 m.gguf
+	is "... but one's own may" "$(as_nobody sh -c 'gguf-info -o sticky/mine m.gguf &&
+		gguf-info -o sticky/mine m.gguf && gguf-info -o sticky/theirs m.gguf' 2>&1)" \
+		"gguf-info: sticky/theirs: Operation not permitted"
+	chmod 777 sticky
+	is "... and any in a folder that all may change" "$(as_nobody gguf-info -o sticky/theirs m.gguf 2>&1)" ""
+	rm -r sticky
+else
+	skip "a file that may not be replaced: before the model is read" "needs root, and programs that all may run"
+fi
 cp m.gguf orig.gguf
 ln m.gguf hard.gguf
 ln -s m.gguf soft.gguf
