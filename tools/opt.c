@@ -100,6 +100,7 @@ static void set_size(const struct opt *o, const char *shown, const char *arg)
 		step = end[1] == 'i' ? 1024 : 1000;
 		for (long i = at - letters; i >= 0; i--) d *= step;
 		end += 1 + (end[1] == 'i');
+		end += *end == 'B';
 	}
 	if (!ok || *end || !(d >= 1 && d < 0x1p63))
 		msg_usage("%s expects a size such as 500M or 4Gi, not '%s'", shown, arg);

@@ -43,7 +43,7 @@ struct opt {
 #define OPT_INT(l, n, to, arg, min, max, help)  { OPT_K_INT, l, n, to, arg, help, min, max, NULL }
 #define OPT_U64(l, n, to, arg, min, max, help)  { OPT_K_U64, l, n, to, arg, help, min, max, NULL }
 #define OPT_DOUBLE(l, n, to, arg, min, max, help) { OPT_K_DOUBLE, l, n, to, arg, help, min, max, NULL }
-/* uint64_t; k, M, G, T after the number are powers of 1000, Ki, Mi, Gi, Ti of 1024 */
+/* uint64_t; k, M, G, T after the number are powers of 1000, Ki, Mi, Gi, Ti of 1024, and a B may follow */
 #define OPT_SIZE(l, n, to, arg, help)           { OPT_K_SIZE, l, n, to, arg, help, 0, 0, NULL }
 #define OPT_LIST(l, n, to, arg, help)           { OPT_K_LIST, l, n, to, arg, help, 0, 0, NULL }
 #define OPT_CALL(l, n, to, arg, call, help)     { OPT_K_CALL, l, n, to, arg, help, 0, 0, call }

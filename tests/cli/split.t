@@ -124,11 +124,15 @@ is "as many as it can count, of many tensors, are planned at once" \
 	"$(sh -c 'ulimit -t 10; gguf-split -n --max-tensors 4 -o x many.gguf' | tail -n 1)" \
 	"x-65535-of-65535.gguf  4 tensors, 288 B"
 rm many.gguf
-for how in "" "--max-size 0" "--max-size 3X" "--max-size 3MB" "--max-size -1" \
+for how in "" "--max-size 0" "--max-size 3X" "--max-size 3MBB" "--max-size 3B" "--max-size -1" \
 	"--max-size 1M --merge" "--merge --dry-run"; do
 	# shellcheck disable=SC2086
 	not_ok "bad usage: ${how:-neither}" 2 gguf-split $how -o x m.gguf
 done
 not_ok "bad usage: no -o" 2 gguf-split --max-size 1M m.gguf
+for size in 3M 3Mi; do
+	is "${size}B is $size" "$(gguf-split -qn --max-size ${size}B -o x m.gguf)" \
+		"$(gguf-split -qn --max-size $size -o x m.gguf)"
+done
 is "... nothing was made" "$(find . -name 'x-*')" ""
 done_testing
