@@ -16,6 +16,24 @@
  *     recurrent layers keep (`recurrent`), and state_file.c saves and loads both.
  *   - Experts' inputs (INPUT_PICK) name rows and factors by arrays of the host.
  *   - head.c makes logits and scores from the rows fetched, on the processor, whatever the backend.
+ *   - Nothing opens or closes a backend, and nothing makes or frees memory of its own for a model, work or state.
+ *   - Nothing tells a backend that queues its work to finish: a call of the evaluator may end without a fetch(), and
+ *     its caller may then copy or save states. So what a function of the table does is done when it returns.
+ *   - Only multiply can fail.
+ *
+ * What a backend may rely on:
+ *   - Functions that are given a run are called by the thread that called model_eval, in an order in which each may use
+ *     what those before have left. Works with pools of their own (work_new_for) may call them at the same time, with
+ *     other states.
+ *   - What pointers lead to (structs, lists of inputs, pick, by, ids) is the caller's, and stays until the function
+ *     returns; graph, weights and vectors stay until model_eval does.
+ *   - Buffers hold floats, except those of packed rows. They begin anywhere in what was planned, at a multiple of a
+ *     float, as operators add rows and columns to them. They are not cleared, and the next operator's take their place.
+ *   - An input's `at` may be its `from` or its gate.gate. Otherwise no number is written twice in a call, or made by it
+ *     and read by another of its inputs. Inputs may be listed that no product has.
+ *   - These may be overwritten, as nobody reads them again: rows at gate.up when the input is made, r->y when it is
+ *     added to the stream, q, k and v when they have been stored or attended with.
+ *   - After run_narrow there may be no rows. Only settle and fetch are called then.
  *
  * To save barriers, the way an input's rows are made (input_kind) is data, not a call. So multiply can do its work in
  * two passes: the first makes and packs the rows of all inputs, cut by tokens; the second runs all products as one list
@@ -217,8 +235,8 @@ struct backend {
 	void (*conv)(struct run *r, const struct conv *c);
 	void (*scan_channels)(struct run *r, const struct channel_scan *s);
 	void (*scan_heads)(struct run *r, const struct head_scan *s);
-	/* Sets the stream to the embeddings of ids, or to the rows at `from`, [n][n_embd]. settle adds what is
-	 * pending. */
+	/* Sets the stream to the embeddings of ids, or to the rows at `from`, [n][n_embd], and the buffers w->turn to
+	 * the sines and cosines of the rows' positions. settle adds what is pending. */
 	void (*embed)(struct run *r, const int32_t *ids, const float *from);
 	void (*settle)(struct run *r);
 	/* moves n rows of a buffer, `stride` floats each, from row `from` to row `to`, to <= from */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * test_backend.c - a model's calls go to its backend, and what has to be planned for a backend is asked of it. The
  * other backends here are the processor's, one with packings that are longer by half, beyond what the products read,
- * and one whose buffers can be reached only while it works. */
+ * and one whose buffers are memory that can be touched only while it works. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <cmocka.h>
 #include "../../model/eval/model_internal.h"
 #include "../../model/eval/profile.h"
@@ -80,17 +81,39 @@ static void calls_go_to_the_backend_of_the_model(void **unused)
 
 /* ---- buffers that nothing but the backend can reach ---- */
 
-/* From the first call of a work on, its buffers have an address only during calls. What operators have planned until
- * then is not more than what they said it would be. */
-static struct { struct work *w; char *base; } hidden;
+/* From the first call of a work on, its buffers have an address only during calls, and their memory, which is not what
+ * the work allocated, can be touched only then: pointers into it that somebody keeps are of no use either. What
+ * operators have planned until then is not more than what they said it would be. */
+static struct { struct work *w; char *own, *base; size_t bytes; } hidden;
+static void protect(int how) { assert_int_equal(mprotect(hidden.base, hidden.bytes, how), 0); }
+static void take_buffers(struct work *w)
+{
+	hidden.w = w;
+	hidden.own = w->base;
+	hidden.bytes = w->bytes + 64;
+	hidden.base = mmap(NULL, hidden.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(hidden.base != MAP_FAILED);
+}
+static void give_buffers_back(void)
+{
+	assert_non_null(hidden.w);
+	munmap(hidden.base, hidden.bytes);
+	hidden.w->base = hidden.own;
+	hidden.w = NULL;
+}
 static void show(const struct run *r)
 {
 	assert_true(r->plan.peak <= r->w->bytes && r->plan.host_peak <= r->w->host_bytes);
-	if (!hidden.w) hidden.base = r->w->base;
-	hidden.w = r->w;
+	if (!hidden.w) take_buffers(r->w);
+	assert_ptr_equal(hidden.w, r->w);
 	r->w->base = hidden.base;
+	protect(PROT_READ | PROT_WRITE);
 }
-static void hide(const struct run *r) { r->w->base = NULL; }
+static void hide(const struct run *r)
+{
+	protect(PROT_NONE);
+	r->w->base = NULL;
+}
 
 static enum ggu_status hid_multiply(struct run *r, struct input *const *in, size_t n_in, const struct product *p,
 	size_t n)
@@ -143,7 +166,34 @@ static void hid_fetch(const struct run *r, const struct norm *norm, float *to)
 	hide(r);
 }
 
-/* Two sequences in a call, one of which is forked in the middle of a page and goes on token by token. */
+/* Evaluates n tokens of which the last two are wanted. */
+static void end_of(struct work *w, struct state *s, const int32_t *ids, size_t n, float *rows)
+{
+	struct part part = { s, ids, n, n - 2 };
+	struct ggu_error err = { 0 };
+	assert_int_equal(model_eval(w, &(struct model_call){ .part = &part, .n_parts = 1, .rows = rows }, &err),
+		GGU_OK);
+}
+/* A state that was saved and loaded goes on, and is cut to where a snapshot was made. */
+static void go_on_elsewhere(struct model *m, struct work *w, const struct state *from, float *rows)
+{
+	const size_t n = state_save_bytes(from);
+	struct state *s = new_state(m, GGU_TYPE_F32);
+	char *saved = malloc(n);
+	struct ggu_error err = { 0 };
+	assert_non_null(saved);
+	state_save(from, saved);
+	assert_int_equal(state_load(s, saved, n, &err), GGU_OK);
+	assert_int_equal(state_snapshot(s, &err), GGU_OK);
+	end_of(w, s, text + 20, 70, rows);
+	assert_int_equal(state_truncate(s, 103, &err), GGU_OK);
+	end_of(w, s, text + 40, 5, rows + 2*WIDE);
+	free(saved);
+	state_free(s);
+}
+/* Two sequences in a call, one of which is forked in the middle of a page and goes on token by token, then elsewhere.
+ * Rows that are not wanted are left out. */
+enum { BOTH = 130, ROWS_OUT = BOTH + 3 + 67 + 4 };
 static void go_both_ways(struct model *m, float *rows)
 {
 	struct work *w = new_work(m, 64);
@@ -153,9 +203,10 @@ static void go_both_ways(struct model *m, float *rows)
 	struct ggu_error err = { 0 };
 	assert_int_equal(model_eval(w, &both, &err), GGU_OK);
 	assert_int_equal(state_fork(&c, a, &err), GGU_OK);
-	for (int i = 0; i < 3; i++) go_on(w, c, text + 100 + i, 1, rows + (130 + i)*WIDE);
-	go_on(w, a, text + 7, 67, rows + 133*WIDE);
-	if (m->be != &backend_cpu) w->base = hidden.base;
+	for (int i = 0; i < 3; i++) go_on(w, c, text + 100 + i, 1, rows + (BOTH + i)*WIDE);
+	go_on(w, a, text + 7, 67, rows + (BOTH + 3)*WIDE);
+	go_on_elsewhere(m, w, c, rows + (BOTH + 70)*WIDE);
+	if (m->be != &backend_cpu) give_buffers_back();
 	state_free(a);
 	state_free(b);
 	state_free(c);
@@ -170,16 +221,14 @@ static void only_the_backend_knows_where_buffers_are(void **unused)
 		.scan_channels = hid_scan_channels, .scan_heads = hid_scan_heads, .embed = hid_embed,
 		.settle = hid_settle, .keep = hid_keep, .fetch = hid_fetch,
 	};
-	static float want[LONG*WIDE], rows[LONG*WIDE];
+	static float want[ROWS_OUT*WIDE], rows[ROWS_OUT*WIDE];
 	(void)unused;
 	for (const struct kind *const *k = kinds; *k; k++) {
 		struct model *m = make_model(*k, GGU_TYPE_Q8_0, 2);
 		go_both_ways(m, want);
 		m->be = &hides;
-		hidden.w = NULL;
 		go_both_ways(m, rows);
-		assert_non_null(hidden.w);
-		same(rows, want, LONG);
+		same(rows, want, ROWS_OUT);
 		drop_model(m);
 	}
 }
