@@ -122,6 +122,10 @@ config '.logit_scale = 0.5'
 says "one that changes results is refused" 2 "config.json: logit_scale: is 0.5, which changes the results"
 config '.logit_scale = 1.0'
 says "unless its value is harmless" 0 ""
+config '.rope_parameters = {rope_type: "default", partial_rotary_factor: 0.5}'
+says "a share of a head, where rope turns whole ones" 2 "config.json: partial_rotary_factor: rope of this architecture"
+config '.rope_parameters = {rope_type: "default", partial_rotary_factor: 1.0}'
+says "... unless it is all of it" 0 ""
 config '.layer_types = ["sliding_attention"]'
 says "layers of other kinds" 2 'layer_types: is ["sliding_attention"], which'
 config .

@@ -420,6 +420,7 @@ gives olmo '.rope_scaling = {rope_type: "linear", factor: 4.0}' 46 4.292376
 gives olmo3 '.rope_scaling = {rope_type: "linear", factor: 4.0}' 91 3.248326
 refused gpt_neox rope_theta '.rope_theta = 500042.0'
 refused gpt_neox partial_rotary_factor '.partial_rotary_factor = 0.5'
+refused phimoe partial_rotary_factor "$flat | .rope_parameters.partial_rotary_factor = 0.5"
 refused gpt2 activation_function '.activation_function = "relu"'
 refused gpt_neox hidden_act '.hidden_act = "relu"'
 refused gemma hidden_act '.hidden_act = "silu"'
