@@ -222,7 +222,10 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 	if (!which) return build_fail(b, at, "norm", "expected {rms: NAME, eps: ...} or {layer: NAME, eps: ...}");
 	TRY(build_number(b, at, "eps", -1, 0, 1, &o->eps));
 	TRY(choose(b, which, "norm", &name));
-	if (!name) return GGU_OK;
+	if (!name) {
+		if (which->count) o->kind = NORM_NONE;  /* [NAME, null], and there is no NAME. [] is a norm. */
+		return GGU_OK;
+	}
 	if (!(t = build_find(b, name, ".weight"))) t = build_find(b, name, "");
 	if (!t) return missing(b, which, name);
 	TRY(read_vector(b, t, &v));

@@ -12,7 +12,8 @@
  *   input      embed: TENSOR [scale: EXPR] [positions token_types: TENSOR] [n_positions: EXPR] [norm]
  *   step       branches: {NAME: branch} [norm post_norm residual_norm: norm] [scale when: EXPR]
  *   branch     one operator by its name (op.h) [norm post_norm: norm] [when: EXPR]
- *   norm       {rms: TENSOR, eps: EXPR} or {layer: TENSOR, eps: EXPR}; [] for a norm without weights; [when: EXPR]
+ *   norm       {rms: TENSOR, eps: EXPR} or {layer: TENSOR, eps: EXPR}; [when: EXPR]; without weights if TENSOR is [],
+ *              no norm at all if there may be none and is none
  *   rope       see rope.h
  *   output     [norm] [head: TENSOR] [rows: EXPR, of the head, by default those of the embedding] [scale softcap: EXPR]
  *

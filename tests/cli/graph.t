@@ -168,6 +168,22 @@ ok "the description as a file" gguf-logits -q -m h.gguf --arch-file a.yaml -o lo
 sed "s/act: silu,/act: \"n_layer == 0 ? 'relu' : 'silu'\",/" llama.yaml >b.yaml
 gguf-logits -q -m h.gguf --arch-file b.yaml -o other ids
 same "an activation by an expression" other logits
+# a norm that a model may lack; [] is a norm without weights
+ffn_norm() { sed "s/norm: {rms: ffn_norm, eps: eps}/norm: {rms: $1, eps: eps$2}/" llama.yaml >b.yaml; }
+ffn_norm '[ffn_norm, null]' ''
+gguf-logits -q -m h.gguf --arch-file b.yaml -o other ids
+same "a norm whose tensor may be missing" other logits
+tensors_were=$tensors
+tensors=$(echo "$tensors" | sed "s/$b.ffn_norm.weight:f32:32//")
+make_model $eps=1e-5
+gguf-logits -q -m h.gguf --arch-file b.yaml -o other ids
+ffn_norm '[]' ', when: false'
+gguf-logits -q -m h.gguf --arch-file b.yaml -o logits2 ids
+same "... and is: there is no norm" other logits2
+ffn_norm '[]' ''
+gguf-logits -q -m h.gguf --arch-file b.yaml -o logits2 ids
+not_ok "... where [] would be one without weights" 1 cmp -s other logits2
+tensors=$tensors_were
 # layers whose values are their keys lack attn_v; those of layer 1 do here
 sed 's/qkv: .*/qkv: null/' llama.yaml >c.yaml
 keys=$(echo "$keys_were" | sed 's/block_count=1/block_count=2/')
