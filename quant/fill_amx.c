@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * fill_amx.c - fills the panels of panel_amx.c, which have digits of super-blocks and bytes of blocks of 32. */
+ * fill_amx.c - fills the panels of panel_amx.c, which have digits of super-blocks, and those of panel_short_amx.c,
+ * which have the codes of blocks of 32 and 16 times these. */
 #if defined __x86_64__
 #include <stdbool.h>
 #include "ymm_avx2.h"
 #define FILL_TABLE quant_fill_amx
 #define PUT_BYTES
-enum { WIDTH = 16, BY_32 = false, LINE = 64, TILE = 16*LINE, COLUMNS = 64 };
+enum { WIDTH = 32, BY_32 = true, LINE = 4*WIDTH, LOW = 256*WIDTH, BOTH = 2*256*WIDTH + (32 + 4 + 4)*WIDTH };
 /* The int16 of a and b as bytes: in each lane, the two of a and then the two of b */
 INLINE __m256i bytes_of(__m256i a, __m256i b)
 {
@@ -16,14 +17,19 @@ INLINE __m256i high_digits(__m256i a) { return _mm256_srai_epi16(_mm256_add_epi1
 INLINE __m256i low_digits(__m256i a, __m256i high) { return _mm256_sub_epi16(a, _mm256_slli_epi16(high, 7)); }
 INLINE void put_pairs(char *to, int column, __m256i p, __m256i q)
 {
-	const __m256i high_p = high_digits(p), high_q = high_digits(q);
-	to += column/COLUMNS*2*TILE + column%COLUMNS/4*LINE;
-	_mm256_storeu_si256((void *)to, bytes_of(high_p, high_q));
-	_mm256_storeu_si256((void *)(to + TILE), bytes_of(low_digits(p, high_p), low_digits(q, high_q)));
+	const __m256i high_p = high_digits(p), high_q = high_digits(q), high = bytes_of(high_p, high_q),
+		low = bytes_of(low_digits(p, high_p), low_digits(q, high_q));
+	to += column/4*LINE;
+	_mm256_storeu_si256((void *)to, high);
+	_mm256_storeu_si256((void *)(to + LOW), low);
+	_mm256_storeu_si256((void *)(to + BOTH), _mm256_add_epi8(high, low));
 }
 INLINE void put_bytes(char *to, int column, __m256i c)
 {
-	_mm256_storeu_si256((void *)(to + column/4*LINE), c);
+	const __m256i sixteen = _mm256_and_si256(_mm256_slli_epi16(c, 4), _mm256_set1_epi8((char)0xf0));
+	to += column/4*LINE;
+	_mm256_storeu_si256((void *)to, c);
+	_mm256_storeu_si256((void *)(to + 8*LINE), sixteen);
 }
 #include "fill_256.h"
 #else

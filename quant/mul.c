@@ -18,7 +18,7 @@ enum {
 _Static_assert(TOKENS%MUL_TOKENS == 0 && GROUP%MUL_OUTPUTS == 0, "whole tiles");
 struct work {
 	_Alignas(64) struct wide rows[8];
-	_Alignas(64) char panel[MUL_OUTPUTS*(2*MUL_CHUNK + MUL_CHUNK/4)];
+	_Alignas(64) char panel[MUL_OUTPUTS*(3*MUL_CHUNK + MUL_CHUNK/4)];       /* a third of it for AMX */
 	_Alignas(64) float acc[TOKENS*GROUP];
 };
 _Static_assert(sizeof(struct work) >= MUL_ROW_WORK, "rows take the same space");
@@ -34,11 +34,15 @@ static const struct panel_table *panel_of(size_t block) { return block == 32 ? m
 size_t mul_most_few(size_t block) { return panel_of(block)->few; }
 bool mul_few(size_t block, size_t n_tokens) { return n_tokens <= mul_most_few(block); }
 size_t mul_act_step(size_t block) { return panel_of(block)->tokens; }
+static size_t strip_bytes(size_t block)
+{
+	return mul_strip_bytes(block, panel_of(block)->tokens) + panel_of(block)->more_strip;
+}
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 {
 	size_t tokens = panel_of(block)->tokens;
 	if (mul_few(block, n_tokens)) return n_tokens*mul_row->strip_bytes(block, n_in);
-	return size_times(size_parts(n_tokens, tokens), n_in/block*mul_strip_bytes(block, tokens));
+	return size_times(size_parts(n_tokens, tokens), n_in/block*strip_bytes(block));
 }
 /* Where n_in activations of tokens t.. are from column i on, and the distance to the next strip: strips are stored a
  * chunk of columns after another, in the order in which panels use them. */
@@ -47,7 +51,7 @@ static struct strips strips_of(size_t block, size_t n_tokens, size_t n_in, size_
 {
 	size_t tokens = panel_of(block)->tokens, n_strips = size_parts(n_tokens, tokens),
 		first = i/MUL_CHUNK*MUL_CHUNK, wide = size_least(n_in - first, MUL_CHUNK),
-		bytes = mul_strip_bytes(block, tokens), next = wide/block*bytes;
+		bytes = strip_bytes(block), next = wide/block*bytes;
 	return (struct strips){ first/block*bytes*n_strips + t/tokens*next + (i - first)/block*bytes, next };
 }
 

@@ -22,8 +22,8 @@
  *
  *   *  of types with mins; the lines of pairs only for super-blocks. For blocks of 16, m is the d of the second half.
  *
- * (AMX, dotprod and i8mm have digits in place of the pairs of codes: panel_amx.c, tile_bytes.h.) A strip of one token
- * is its columns in order, for row products. */
+ * (AMX, dotprod and i8mm have digits in place of the pairs of codes: panel_amx.c, panel_short_amx.c, tile_bytes.h.) A
+ * strip of one token is its columns in order, for row products. */
 #ifndef QUANT_MUL_H
 #define QUANT_MUL_H
 #include <stdbool.h>
@@ -110,6 +110,7 @@ struct panel_table {
 	/* Stores a block of a strip; q: all of its tokens, whose sums are read if `sums`. */
 	void (*strip)(const struct narrow *q, size_t block, char *to);
 	bool sums;
+	size_t more_strip;              /* bytes that a block of a strip has beyond those of the picture, at its end */
 	gemm_fn *gemm[MUL_KINDS];
 	/* Integer i of a token in a strip's block; NULL: strips are pairs as in the picture. */
 	int (*activation)(const char *strip, size_t token, size_t i);
@@ -124,8 +125,8 @@ struct panel_table {
 };
 
 /* panel_32 multiplies blocks of 32 columns and less, panel_256 super-blocks; some sets have one table for both. Panels
- * are filled, by type, by x86's fill_ISA.c: quant_fill_avx2 is for all panels of 32 outputs, avxvnni and amx, of 16,
- * have their own, and no others exist. */
+ * are filled, by type, by x86's fill_ISA.c: quant_fill_avx2 is for all panels of pairs of 32 outputs; avxvnni, of 16
+ * outputs, and amx have their own; no others exist. */
 #define SET(name, NAME, CPU, codes, row, panel_32, panel_256, floats, enc, vec, attn, gram) \
 	extern const struct codes_table quant_codes_##codes; \
 	extern const struct row_table quant_row_##row; \

@@ -1,253 +1,236 @@
 /* SPDX-License-Identifier: MIT
- * panel_amx.c - panels with AMX's tiles: 16 outputs times 16 tokens.
+ * panel_amx.c - panels of super-blocks with AMX's tiles (amx.h).
  *
- * AMX multiplies bytes. An activation (at most 2032) is split into two digits, 128*hi + lo with lo from -64 to 63. So
- * is the integer of a super-block's weight (code*sc, at most 4096); the code of a block of 32 is a byte itself. The
- * sum of their products is one of sums of products of bytes, each in a tile of int32 and all exact:
- *     16384*sum(hi*hi') + 128*(sum(hi*lo') + sum(lo*hi')) + sum(lo*lo')       super-blocks
- *     128*sum(hi*c) + sum(lo*c)                                               blocks of 32
- * In place of the pairs of mul.h, a panel has a tile of each digit, whose lines are four columns of 16 outputs; a strip
- * has a tile of each digit too, whose lines are the columns of a token. A tile has 64 columns of a super-block, or 32
- * of a block of 32, or 16 if the type has scales of 16. Minima are pairs, and are multiplied by AVX-512.
+ * AMX multiplies bytes. An activation (at most 2032) is two digits, 128*hi + lo with lo from -64 to 63, and so is the
+ * integer of a weight (code*sc, at most 4096). Four products of digits are three, by Karatsuba's method: with the bytes
+ * both = hi + lo, which are at most 96,
+ *     sum of w*x = 16384*HH + 128*(BB - HH - LL) + LL
+ *     where HH = sum of hi*hi', LL = sum of lo*lo', BB = sum of both*both'
+ * are sums in int32, all exact. In place of the pairs of mul.h, a panel and a strip have the bytes hi, then lo; the
+ * bytes `both` are behind the rest. Minima are pairs, and are multiplied by AVX-512.
  *
- * A tdpbssd may follow another after 16 cycles, but its sums are there after 52 (Sapphire Rapids, by Intel's
- * optimization manual). Hence a super-block's four sums have four tiles, though two are added in the end, and sums of
- * the next tile are begun before those of the last become floats. A load waits for an earlier store whose address
- * differs from its own by 4 KB: sums of a super-block are stored when those before have been read, and of two blocks of
- * 32 they lie within 4 KB. Every call configures the tiles of its thread and releases them. */
+ * Two strips are multiplied at once with both halves of a panel, digit by digit: four tiles of sums, and as many loads
+ * as products. The sums of a digit are stored during the first products of the next. Those of a square (two strips) are
+ * settled during eight of the twelve steps of the next square, a token after each instruction of tiles; HH is stored
+ * before that is over, hence it has two places. Panels stay in L1 while strips are read from L2 with a hint not to keep
+ * them. Results are fetched for writing a square ahead: otherwise their stores wait for L2 one after another. */
 #if defined __x86_64__
-#include <string.h>
-#include "inline.h"
-#include "interleave_x86.h"
+#include "amx.h"
 
-enum { N = 16, FEW = 8, LINE = 64, TILE = N*LINE, COLUMNS = 64, BLOCK = 256, SHORT = 32, SHORT_TILE = N*SHORT };
-/* The tiles of sums, activations, weights: the intrinsics want the digits themselves. Blocks of 32 have the sums HH and
- * LH, of codes in place of high digits, and no WL. */
-#define HH 0
-#define LH 1
-#define HL 2
-#define LL 3
-#define XH 4
-#define XL 5
-#define WH 6
-#define WL 7
-
-/* Constant data: GCC 12 takes _tile_loadconfig to read 8 bytes of the 64, and leaves out stores to the others. */
-struct tiles { uint8_t palette, start, zero[14]; uint16_t row_bytes[16]; uint8_t rows[16]; };
-#define TILES(columns) { .palette = 1, \
-	.row_bytes = { LINE, LINE, LINE, LINE, columns, columns, LINE, LINE }, \
-	.rows = { N, N, N, N, N, N, (columns)/4, (columns)/4 } }
-static const struct tiles tiles_64 = TILES(64), tiles_32 = TILES(32), tiles_16 = TILES(16);
+enum {
+	BLOCK = 256, TILE = N*ROW, STEPS = BLOCK/ROW, DIGITS = 3,
+	W_LOW = BLOCK*OUTPUTS, W_BOTH = 2*BLOCK*OUTPUTS + (32 + 4 + 4)*OUTPUTS,
+	X_LOW = BLOCK*N, X_BOTH = 2*BLOCK*N + (32 + 4 + 8)*N,
+};
+_Static_assert((int)MUL_CHUNK == (int)BLOCK, "a panel is one super-block wide");
+/* The tiles: of sums by strip and half of the outputs, of activations by strip, of weights by half. The intrinsics want
+ * the digits themselves. */
+#define S00 0
+#define S01 1
+#define S10 2
+#define S11 3
+#define X0 4
+#define X1 5
+#define W0 6
+#define W1 7
+static const struct tiles shape = TILES(ROW);
 
 /* ---- operands ---- */
 
-static inline void digits(const int16_t *q, int n, int8_t *hi, int8_t *lo)
+static inline void digits(const int16_t *q, int8_t *hi, int8_t *lo, int8_t *both)
 {
-	for (int i = 0; i < n; i++) {
-		int l = ((q[i] + 64) & 127) - 64;
-		hi[i] = (int8_t)((q[i] - l) >> 7);
+	for (int i = 0; i < BLOCK; i++) {
+		const int l = ((q[i] + 64) & 127) - 64, h = (q[i] - l) >> 7;
+		hi[i] = (int8_t)h;
 		lo[i] = (int8_t)l;
+		both[i] = (int8_t)(h + l);
 	}
-}
-/* Copies the columns of eight rows of bytes, `stride` bytes apart, to the lines of a tile. */
-static void lines(const int8_t *rows, size_t stride, size_t columns, size_t first, int8_t *tile)
-{
-	interleave((const void *)rows, stride/2, first, 8, N, columns/4, (void *)tile);
 }
 static void weights(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
 	int32_t *to)
 {
-	_Alignas(64) int8_t hi[8][BLOCK], lo[8][BLOCK];
-	int8_t *tile = (void *)to;
+	_Alignas(64) int8_t hi[8][BLOCK], lo[8][BLOCK], both[8][BLOCK];
 	(void)n_rows; (void)width; (void)n;
-	for (size_t r = 0; r < 8; r++) digits(rows + r*stride, BLOCK, hi[r], lo[r]);
-	for (size_t c = 0; c < BLOCK; c += COLUMNS, tile += 2*TILE) {
-		lines(hi[0] + c, BLOCK, COLUMNS, first, tile);
-		lines(lo[0] + c, BLOCK, COLUMNS, first, tile + TILE);
-	}
-}
-static void codes(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n, int32_t *to)
-{
-	_Alignas(64) int8_t code[8][SHORT];
-	(void)n_rows; (void)width; (void)n;
-	for (size_t r = 0; r < 8; r++)
-		for (size_t i = 0; i < SHORT; i++) code[r][i] = (int8_t)rows[r*stride + i];
-	lines(code[0], SHORT, SHORT, first, (void *)to);
+	for (size_t r = 0; r < 8; r++) digits(rows + r*stride, hi[r], lo[r], both[r]);
+	put_lines(hi[0], BLOCK, BLOCK, first, (char *)to);
+	put_lines(lo[0], BLOCK, BLOCK, first, (char *)to + W_LOW);
+	put_lines(both[0], BLOCK, BLOCK, first, (char *)to + W_BOTH);
 }
 static void activations(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
 	int32_t *to)
 {
 	(void)width; (void)n;
 	for (size_t r = 0; r < n_rows; r++) {
-		int8_t hi[BLOCK], lo[BLOCK], *p = (int8_t *)to + (first + r)*COLUMNS;
-		digits(rows + r*stride, BLOCK, hi, lo);
-		for (size_t c = 0; c < BLOCK; c += COLUMNS, p += 2*TILE) {
-			memcpy(p, hi + c, COLUMNS);
-			memcpy(p + TILE, lo + c, COLUMNS);
+		int8_t hi[BLOCK], lo[BLOCK], both[BLOCK], *p = (int8_t *)to + (first + r)*ROW;
+		digits(rows + r*stride, hi, lo, both);
+		for (size_t c = 0; c < BLOCK; c += ROW, p += TILE) {
+			memcpy(p, hi + c, ROW);
+			memcpy(p + X_LOW, lo + c, ROW);
+			memcpy(p + X_BOTH, both + c, ROW);
 		}
 	}
-}
-static void short_activations(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
-	int32_t *to)
-{
-	int8_t *p = (int8_t *)to + first*SHORT;
-	(void)width; (void)n;
-	for (size_t r = 0; r < n_rows; r++, p += SHORT) digits(rows + r*stride, SHORT, p, p + SHORT_TILE);
 }
 static int activation(const char *strip, size_t token, size_t i)
 {
-	const char *p = strip + i/COLUMNS*2*TILE + token*COLUMNS + i%COLUMNS;
-	return 128*(int8_t)p[0] + (int8_t)p[TILE];
+	const char *p = strip + i/ROW*TILE + token*ROW + i%ROW;
+	return 128*(int8_t)p[0] + (int8_t)p[X_LOW];
 }
-static int short_activation(const char *strip, size_t token, size_t i)
-{
-	const char *p = strip + token*SHORT + i;
-	return 128*(int8_t)p[0] + (int8_t)p[SHORT_TILE];
-}
+static void strip(const struct narrow *q, size_t block, char *to) { mul_strip(activations, N, true, q, block, to); }
 
 /* ---- floats ---- */
 
-typedef int32_t sums[4][N*N];           /* of a tile, as the tiles of their names */
+/* Two strips, or one, times a panel */
+struct square {
+	const char *w, *x[2];
+	struct leg y[2];
+	sums *s[DIGITS];                /* of each digit: [2*strip + half of the outputs] */
+	bool same;                      /* minima are those of 32 columns (tile_minima.h) */
+	bool lack[2];                   /* does a sum of the strip lack something? */
+};
 
-static inline __m512i sum_at(sums s, int tile, size_t token) { return _mm512_load_si512(s[tile] + N*token); }
-static inline __m512i joined(__m512i hi, __m512i lo) { return _mm512_add_epi32(_mm512_slli_epi32(hi, 7), lo); }
-static inline __m512 spread(const char *p) { return _mm512_broadcastss_ps(_mm_load_ss((const void *)p)); }
-/* y += d*x*s, the product of the scales rounded */
-static inline __m512 product(__m512 d, __m512 x, __m512 s, __m512 y)
+INLINE __m512i pair_at(const char *sum, int pair, int token)
 {
-	return _mm512_fmadd_ps(_mm512_mul_ps(d, x), s, y);
+	return _mm512_castps_si512(spread(sum + 4*(pair*N + token)));
+}
+/* The minima times what a token's sums of 32 columns lack: multiples of 2^16, in four bits each */
+static __attribute__((noinline)) __m512i lacking(const char *mn, const char *p)
+{
+	const int32_t lack = mul_word(p);
+	__m512i a = _mm512_setzero_si512();
+	for (int j = 0; j < 4; j++) {
+		const uint32_t first = (uint32_t)lack >> 8*j << 28, second = (uint32_t)lack >> (8*j + 4) << 28;
+		const int32_t pair = (int32_t)(((uint32_t)((int32_t)first >> 28) & 0xffff) |
+			(uint32_t)((int32_t)second >> 28) << 16);
+		a = _mm512_dpwssd_epi32(a, _mm512_loadu_si512(mn + LINE*(4 + j)), _mm512_set1_epi32(pair));
+	}
+	return _mm512_slli_epi32(a, 16);
+}
+/* The sum of a token's activations times the minima of some outputs */
+INLINE __m512i minima(const struct square *q, int strip, const char *mn, int token)
+{
+	const char *x = q->x[strip], *sum = x + mul_strip_sum(BLOCK, N);
+	__m512i a = _mm512_setzero_si512(), b = a;
+	UNROLL for (int j = 4; j < 8; j++)
+		a = _mm512_dpwssd_epi32(a, _mm512_loadu_si512(mn + LINE*j), pair_at(sum, j, token));
+	if (q->lack[strip]) a = _mm512_add_epi32(a, lacking(mn, x + mul_strip_lack(N) + 4*token));
+	if (q->same) return a;
+	UNROLL for (int j = 0; j < 4; j++)
+		b = _mm512_dpwssd_epi32(b, _mm512_loadu_si512(mn + LINE*j), pair_at(sum, j, token));
+	return _mm512_add_epi32(a, b);
+}
+INLINE void settle(const struct square *q, int strip, int half, int token, enum mul_kind kind)
+{
+	const char *w = q->w + LINE/2*half;
+	const float *from = q->y[strip].from + N*half + OUTPUTS*token;
+	const size_t stride = q->y[strip].stride;
+	float *to = q->y[strip].to + N*half + stride*(size_t)token;
+	const int32_t *const s[DIGITS] = { q->s[0][2*strip + half], q->s[1][2*strip + half], q->s[2][2*strip + half] };
+	const __m512i hi = sum_at(s[0], token), lo = sum_at(s[1], token), both = sum_at(s[2], token),
+		between = _mm512_sub_epi32(both, _mm512_add_epi32(hi, lo)),
+		upper = _mm512_add_epi32(_mm512_slli_epi32(hi, 7), between),
+		all = _mm512_add_epi32(_mm512_slli_epi32(upper, 7), lo);
+	const __m512 d = _mm512_loadu_ps(w + mul_panel_d(kind, OUTPUTS)),
+		dx = spread(q->x[strip] + mul_strip_d(BLOCK, N) + 4*token);
+	__m512 y = product(d, dx, _mm512_cvtepi32_ps(all), _mm512_loadu_ps(from));
+	__builtin_prefetch(mul_past((const void *)to, 2*N*stride*sizeof *to), 1);
+	if (kind == MUL_256_MIN) {
+		const __m512i a = minima(q, strip, w + mul_panel_mn(kind, OUTPUTS), token);
+		y = product(_mm512_loadu_ps(w + mul_panel_m(kind, OUTPUTS)), dx, _mm512_cvtepi32_ps(a), y);
+	}
+	_mm512_storeu_ps(to, y);
+}
+/* Settles n of the eight results, from i on, that part `part` of eight has of a square: both halves of four tokens. */
+INLINE void settle_some(const struct square *q, int part, int i, int n, enum mul_kind kind)
+{
+	UNROLL for (int k = i; k < i + n; k++) settle(q, part/4, k%2, part%4*4 + k/2, kind);
+	apart();
 }
 
-/* ---- super-blocks ---- */
+/* ---- products ---- */
 
-static inline void multiply(const char *w, const char *x)
+/* Stores a tile of the digit before, and begins one of this. */
+#define TURN(tile, s) do { _tile_stored(tile, (s)[tile], ROW); _tile_zero(tile); } while (0)
+/* Multiplies a digit. turned: where the sums go that are in the tiles now. before: the square to be settled, or NULL;
+ * first: the step of twelve that this digit begins with. A part is settled before its step stores what it reads. */
+INLINE void multiply(const char *w, const char *x0, const char *x1, bool two, sums *turned,
+	const struct square *before, int first, enum mul_kind kind)
 {
-	_tile_zero(HH); _tile_zero(HL); _tile_zero(LH); _tile_zero(LL);
-	for (size_t c = 0; c < BLOCK/COLUMNS*2*TILE; c += 2*TILE) {
-		_tile_loadd(XH, x + c, COLUMNS); _tile_loadd(WH, w + c, LINE);
-		_tile_loadd(XL, x + c + TILE, COLUMNS); _tile_loadd(WL, w + c + TILE, LINE);
-		_tile_dpbssd(HH, XH, WH);
-		_tile_dpbssd(HL, XH, WL);
-		_tile_dpbssd(LH, XL, WH);
-		_tile_dpbssd(LL, XL, WL);
+	UNROLL for (int c = 0; c < STEPS; c++, w += N*LINE, x0 += TILE, x1 += TILE) {
+		const int part = first + c - 1;
+		const bool settles = before && part >= 0 && part < 8;
+		_tile_stream_loadd(X0, x0, ROW);
+		if (settles) settle_some(before, part, 0, 1, kind);
+		_tile_loadd(W0, w, LINE);
+		if (settles) settle_some(before, part, 1, 1, kind);
+		if (c == 0) TURN(S00, turned);
+		_tile_dpbssd(S00, X0, W0);
+		if (settles) settle_some(before, part, 2, 1, kind);
+		_tile_loadd(W1, w + LINE/2, LINE);
+		if (settles) settle_some(before, part, 3, 1, kind);
+		if (c == 0) TURN(S01, turned);
+		_tile_dpbssd(S01, X0, W1);
+		if (settles) settle_some(before, part, 4, 2, kind);
+		if (two) _tile_stream_loadd(X1, x1, ROW);
+		if (settles) settle_some(before, part, 6, 2, kind);
+		if (c == 0) TURN(S10, turned);
+		if (two) _tile_dpbssd(S10, X1, W0);
+		if (c == 0) TURN(S11, turned);
+		if (two) _tile_dpbssd(S11, X1, W1);
 	}
 }
-static inline void put(sums s)
+INLINE void multiply_square(const struct square *q, bool two, const struct square *before, enum mul_kind kind)
 {
-	_tile_stored(HH, s[HH], LINE); _tile_stored(HL, s[HL], LINE);
-	_tile_stored(LH, s[LH], LINE); _tile_stored(LL, s[LL], LINE);
+	multiply(q->w, q->x[0], q->x[1], two, q->s[2], before, 0, kind);
+	multiply(q->w + W_LOW, q->x[0] + X_LOW, q->x[1] + X_LOW, two, q->s[0], before, STEPS, kind);
+	multiply(q->w + W_BOTH, q->x[0] + X_BOTH, q->x[1] + X_BOTH, two, q->s[1], before, 2*STEPS, kind);
 }
-static inline void settle(const char *w, const char *x, sums s, float *acc, enum mul_kind kind)
+static bool same_minima(const char *panel)
 {
-	const char *mn = w + mul_panel_mn(kind, N), *sum = x + mul_strip_sum(BLOCK, N), *dx = x + mul_strip_d(BLOCK, N);
-	const __m512 d = _mm512_loadu_ps(w + mul_panel_d(kind, N)),
-		m = kind == MUL_256_MIN ? _mm512_loadu_ps(w + mul_panel_m(kind, N)) : d;
-	__m512i minima[8];
-	if (kind == MUL_256_MIN) UNROLL for (size_t j = 0; j < 8; j++) minima[j] = _mm512_loadu_si512(mn + LINE*j);
-	for (size_t t = 0; t < N; t++, acc += N) {
-		const __m512i between = _mm512_add_epi32(sum_at(s, HL, t), sum_at(s, LH, t)),
-			all = joined(joined(sum_at(s, HH, t), between), sum_at(s, LL, t));
-		__m512 y = product(d, spread(dx + 4*t), _mm512_cvtepi32_ps(all), _mm512_loadu_ps(acc));
-		if (kind == MUL_256_MIN) {
-			__m512i a = _mm512_setzero_si512();
-			UNROLL for (size_t j = 0; j < 8; j++)
-				a = _mm512_dpwssd_epi32(a, minima[j], _mm512_castps_si512(spread(sum + 4*(j*N + t))));
-			y = product(m, spread(dx + 4*t), _mm512_cvtepi32_ps(a), y);
-		}
-		_mm512_storeu_ps(acc, y);
-	}
+	__m512i any = _mm512_setzero_si512();
+	for (size_t i = 0; i < 4*LINE; i += ROW)
+		any = _mm512_or_si512(any, _mm512_loadu_si512(panel + mul_panel_mn(MUL_256_MIN, OUTPUTS) + i));
+	return !_mm512_test_epi32_mask(any, any);
 }
-_Static_assert((int)MUL_CHUNK == (int)BLOCK, "a panel is one super-block wide");
+static bool lacks(const char *strip)
+{
+	const __m512i lack = _mm512_loadu_si512(strip + mul_strip_lack(N));
+	return _mm512_test_epi32_mask(lack, lack);
+}
 /* A chunk is one super-block. */
-static inline void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *x, size_t strip_bytes,
+INLINE void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *x, size_t strip_bytes,
 	const struct results *y, enum mul_kind kind)
 {
-	_Alignas(64) sums s;
+	_Alignas(64) sums hi[2][4], lo[4], both[4];
+	struct square squares[2];
+	const struct square *before = NULL;
+	const bool same = kind == MUL_256_MIN && same_minima(panel);
 	(void)n_blocks;
-	_tile_loadconfig(&tiles_64);
-	if (n_strips) multiply(panel, x);
-	for (size_t t = 0; t < n_strips; t++, x += strip_bytes) {
-		put(s);
-		if (t + 1 < n_strips) multiply(panel, x + strip_bytes);
-		settle(panel, x, s, mul_results(y, t, N*N), kind);
-		mul_results_done(y, t, N, N);
+	_tile_loadconfig(&shape);
+	for (size_t i = 0; i < n_strips; i += 2, x += 2*strip_bytes) {
+		const bool two = n_strips - i > 1;
+		const char *x1 = two ? x + strip_bytes : x;
+		struct path p0 = path_of(y, i, N), p1 = path_of(y, i + two, N);
+		struct square *q = squares + i/2%2;
+		*q = (struct square){ panel, { x, x1 }, { next_leg(&p0, true), next_leg(&p1, true) },
+			{ hi[i/2%2], lo, both }, same, { false, false } };
+		for (int k = 0; kind == MUL_256_MIN && k < 2; k++) q->lack[k] = lacks(q->x[k]);
+		if (!before) multiply_square(q, two, NULL, kind);
+		else if (two) multiply_square(q, true, before, kind);
+		else multiply_square(q, false, before, kind);
+		before = q;
 	}
+	_tile_stored(S00, both[S00], ROW); _tile_stored(S01, both[S01], ROW);
+	_tile_stored(S10, both[S10], ROW); _tile_stored(S11, both[S11], ROW);
+	for (int part = 0; before && part < (n_strips%2 ? 4 : 8); part++) settle_some(before, part, 0, 8, kind);
 	_tile_release();
 }
 MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
-
-/* ---- blocks of 32 ---- */
-
-/* A run of columns that share their scales: a block, or half of one */
-struct run { const char *w, *x, *d, *m, *sum, *dx; };
-
-static inline struct run run_at(const char *panel, const char *strip, size_t i, enum mul_kind kind)
-{
-	const size_t runs = kind == MUL_16 ? 2 : 1, half = i%runs;
-	const char *w = panel + i/runs*mul_panel_bytes(kind, N), *x = strip + i/runs*mul_strip_bytes(SHORT, N),
-		*m = w + mul_panel_m(kind, N), *d = half ? m : w + mul_panel_d(kind, N);
-	return (struct run){ w + half*(SHORT/8)*LINE, x + half*(SHORT/2), d, m, x + mul_strip_sum(SHORT, N),
-		x + mul_strip_d(SHORT, N) };
-}
-static inline void short_multiply(struct run r, sums s)
-{
-	_tile_zero(HH); _tile_zero(LH);
-	_tile_loadd(XH, r.x, SHORT); _tile_loadd(XL, r.x + SHORT_TILE, SHORT); _tile_loadd(WH, r.w, LINE);
-	_tile_dpbssd(HH, XH, WH);
-	_tile_dpbssd(LH, XL, WH);
-	_tile_stored(HH, s[HH], LINE); _tile_stored(LH, s[LH], LINE);
-}
-static inline void short_settle(struct run r, sums s, __m512 y[N], enum mul_kind kind)
-{
-	const __m512 d = _mm512_loadu_ps(r.d), m = kind == MUL_32_MIN ? _mm512_loadu_ps(r.m) : d;
-	UNROLL for (size_t t = 0; t < N; t++) {
-		const __m512 dx = spread(r.dx + 4*t);
-		y[t] = product(d, dx, _mm512_cvtepi32_ps(joined(sum_at(s, HH, t), sum_at(s, LH, t))), y[t]);
-		if (kind == MUL_32_MIN) y[t] = product(m, dx, spread(r.sum + 4*t), y[t]);
-	}
-}
-static inline void short_gemm(size_t n_blocks, const char *panel, size_t n_strips, const char *x, size_t strip_bytes,
-	const struct results *to, enum mul_kind kind)
-{
-	const size_t n = n_blocks*(kind == MUL_16 ? 2 : 1);
-	_Alignas(64) sums s;            /* two tiles of one run, two of the next */
-	_tile_loadconfig(kind == MUL_16 ? &tiles_16 : &tiles_32);
-	for (size_t strip = 0; strip < n_strips; strip++, x += strip_bytes) {
-		float *acc = mul_results(to, strip, N*N);
-		__m512 y[N];
-		UNROLL for (size_t t = 0; t < N; t++) y[t] = _mm512_loadu_ps(acc + N*t);
-		short_multiply(run_at(panel, x, 0, kind), s);
-		for (size_t i = 0; i < n; i++) {
-			if (i + 1 < n) short_multiply(run_at(panel, x, i + 1, kind), s + 2*((i + 1)%2));
-			short_settle(run_at(panel, x, i, kind), s + 2*(i%2), y, kind);
-		}
-		UNROLL for (size_t t = 0; t < N; t++) _mm512_storeu_ps(acc + N*t, y[t]);
-		mul_results_done(to, strip, N, N);
-	}
-	_tile_release();
-}
-MUL_GEMM(gemm_16, short_gemm, MUL_16)
-MUL_GEMM(gemm_32, short_gemm, MUL_32)
-MUL_GEMM(gemm_32_min, short_gemm, MUL_32_MIN)
-
-static void strip(const struct narrow *q, size_t block, char *to)
-{
-	mul_strip(activations, N, false, q, block, to);
-}
-static void short_strip(const struct narrow *q, size_t block, char *to)
-{
-	mul_strip(short_activations, N, false, q, block, to);
-}
 const struct panel_table quant_panel_amx = {
-	.outputs = N, .tokens = N, .few = FEW, .codes = weights, .pairs = interleave, .strip = strip, .sums = true,
-	.activation = activation, .fill = quant_fill_amx,
+	.outputs = OUTPUTS, .tokens = N, .few = FEW, .codes = weights, .pairs = interleave,
+	.strip = strip, .sums = true, .more_strip = BLOCK*N, .activation = activation, .by_32 = true,
+	.fill = quant_fill_amx,
 	.gemm = { [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min },
-};
-const struct panel_table quant_panel_amx_32 = {
-	.outputs = N, .tokens = N, .few = FEW, .codes = codes, .pairs = interleave, .strip = short_strip, .sums = true,
-	.activation = short_activation, .fill = quant_fill_amx,
-	.gemm = { gemm_16, gemm_32, gemm_32_min },
 };
 #else
 typedef int isa_none;
