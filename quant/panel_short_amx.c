@@ -14,7 +14,7 @@
 #if defined __x86_64__
 #include "amx.h"
 
-enum { BLOCK = 32, TURN = 4 };          /* TURN: tokens that are settled at once */
+enum { BLOCK = 32, SOME = 4 };          /* SOME: tokens that are settled at once */
 /* The tiles: of sums of lo and of hi (or of both) of one run and of the next; of activations and of weights. The
  * intrinsics want the digits themselves. */
 #define X 4
@@ -23,7 +23,8 @@ static const struct tiles shape_64 = TILES(64), shape_32 = TILES(32), shape_16 =
 
 /* ---- operands ---- */
 
-static void codes(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n, int32_t *to)
+static void weights(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
+	int32_t *to)
 {
 	_Alignas(64) int8_t code[8][2*BLOCK];
 	(void)n_rows; (void)width; (void)n;
@@ -113,19 +114,19 @@ INLINE struct run next_run(struct runs *r, enum mul_kind kind)
 	}
 	return run;
 }
-/* Settles TURN tokens, from t on. */
+/* Settles SOME tokens, from t on. */
 INLINE void settle(const struct run *r, sums s[2], int t, __m512 y[N], enum mul_kind kind, enum codes codes)
 {
 	const __m512 d = _mm512_loadu_ps(r->d), m = kind == MUL_32_MIN ? _mm512_loadu_ps(r->m) : d;
 	if (t == 0 && r->from) UNROLL for (int i = 0; i < N; i++) y[i] = _mm512_loadu_ps(r->from + OUTPUTS*i);
-	UNROLL for (int i = t; i < t + TURN; i++) {
+	UNROLL for (int i = t; i < t + SOME; i++) {
 		const __m512 dx = spread(r->dx + 4*i);
 		__m512i all = sum_at(s[0], i);
 		if (codes == BYTES) all = _mm512_add_epi32(_mm512_slli_epi32(sum_at(s[1], i), 4), all);
 		y[i] = product(d, dx, _mm512_cvtepi32_ps(all), y[i]);
 		if (kind == MUL_32_MIN) y[i] = product(m, dx, spread(r->sum + 4*i), y[i]);
 	}
-	if (t + TURN == N && r->to)
+	if (t + SOME == N && r->to)
 		UNROLL for (int i = 0; i < N; i++) _mm512_storeu_ps(r->to + r->stride*(size_t)i, y[i]);
 	apart();
 }
@@ -134,20 +135,20 @@ INLINE void settle(const struct run *r, sums s[2], int t, __m512 y[N], enum mul_
 #define STEP(A, B, C, D, r, stored, before, settled) do { \
 	_tile_loadd(W, (r).w, LINE); \
 	_tile_loadd(X, (r).x, ROW); \
-	settle(before, settled, 0*TURN, floats, kind, codes); \
+	settle(before, settled, 0*SOME, floats, kind, codes); \
 	_tile_zero(A); \
 	if (codes == UNSIGNED_4) _tile_dpbsud(A, X, W); \
 	else _tile_dpbssd(A, X, W); \
 	_tile_stored(C, (stored)[0], ROW); \
-	settle(before, settled, 1*TURN, floats, kind, codes); \
+	settle(before, settled, 1*SOME, floats, kind, codes); \
 	if (codes == BYTES) _tile_loadd(X, (r).x + BLOCK, ROW); \
-	settle(before, settled, 2*TURN, floats, kind, codes); \
+	settle(before, settled, 2*SOME, floats, kind, codes); \
 	if (codes == BYTES) { \
 		_tile_zero(B); \
 		_tile_dpbssd(B, X, W); \
 		_tile_stored(D, (stored)[1], ROW); \
 	} \
-	settle(before, settled, 3*TURN, floats, kind, codes); \
+	settle(before, settled, 3*SOME, floats, kind, codes); \
 } while (0)
 /* Scales of the runs before the first. Other bytes may be subnormal floats, which take a hundred times as long. */
 static const _Alignas(ROW) char none[ROW];
@@ -188,7 +189,7 @@ MUL_GEMM(gemm_16, gemm, MUL_16)
 MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 const struct panel_table quant_panel_amx_32 = {
-	.outputs = OUTPUTS, .tokens = N, .few = FEW, .codes = codes, .pairs = interleave, .strip = strip,
+	.outputs = OUTPUTS, .tokens = N, .few = FEW, .codes = weights, .pairs = interleave, .strip = strip,
 	.sums = true, .activation = activation, .fill = quant_fill_amx, .gemm = { gemm_16, gemm_32, gemm_32_min },
 };
 #else
