@@ -39,6 +39,12 @@ static bool made_by_amd(void)
 	return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx &&
 		d == signature_AMD_edx;
 }
+bool cpu_fetches_pairs(void)
+{
+	unsigned a, b = 0, c = 0, d = 0;
+	return __get_cpuid(0, &a, &b, &c, &d) && b == signature_INTEL_ebx && c == signature_INTEL_ecx &&
+		d == signature_INTEL_edx;
+}
 
 bool cpu_drops_prefetches(void)
 {
@@ -85,6 +91,7 @@ unsigned cpu_features(void)
 }
 #else
 bool cpu_drops_prefetches(void) { return true; }
+bool cpu_fetches_pairs(void) { return false; }
 #if defined __aarch64__
 #if defined __linux__
 #include <sys/auxv.h>

@@ -93,15 +93,14 @@ struct digit_sums {
  * this many rows before it is used. */
 enum { DIGITS_NEARER = 4 };
 /* n blocks of some rows; for blocks of 32: of all rows side by side. near: where the rows begin that are prefetched a
- * second time, maybe beyond the last row; rows DIGITS_NEARER further on are prefetched for the first time. to_l1: into
- * L1, not L2. */
+ * second time, maybe beyond the last row; rows DIGITS_NEARER further on are prefetched for the first time. */
 struct digits_part {
 	const char *w;
 	size_t w_stride, n_rows, n;
 	const char *strip;
 	size_t strip_stride;
 	const char *near;
-	bool to_l1;
+	enum mul_fetch fetch;
 };
 typedef void digits_fn(const struct digits_part *p, struct digit_sums *to);
 struct digits_type {

@@ -273,7 +273,7 @@ static void sum_up(const struct job *j, struct chunk *c, struct tlb *tlb)
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
 	struct digits_part part = { w, m->w_stride, c->n_o, size_least(left, step), c->strip, j->strip,
 		mul_past(w, (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD),
-		mul_rows_to_l1 };
+		mul_row_fetch };
 	const size_t from = c->o*m->w_stride + j->table->rows*at;
 	tlb_look_up(tlb, from, from);
 	c->n_units = part.n;
@@ -321,7 +321,7 @@ void digits_mul(const struct digits_table *books, const struct digits_table *dig
 	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
 	const struct digits_table *from = books->type[m->type].sums[0] ? books : digits,
-		*alone = m->n_tokens == 1 && mul_rows_to_l1 ? from->type[m->type].alone : NULL,
+		*alone = m->n_tokens == 1 && mul_row_fetch != MUL_TO_L2 ? from->type[m->type].alone : NULL,
 		*table = alone ? alone : from;
 	const struct ggu_type_info *info = ggu_type_info(m->type);
 	const size_t block = mul_block(kind), unit = info->block_weights, some = DIGITS_COLUMNS/unit,

@@ -15,13 +15,17 @@
 /* Keeps prefetches in place: compilers that schedule early would hoist both branches of them above the choice. */
 #define STAY __asm__ volatile("" : : : "memory")
 /* Prefetches lines DIGITS_NEARER rows after `near`, and those at `near` once more. */
-INLINE void fetch_lines(const char *near, size_t stride, size_t bytes, bool to_l1)
+INLINE void fetch_lines(const char *near, size_t stride, size_t bytes, enum mul_fetch fetch)
 {
 	const char *next;
 	__asm__("" : "+r"(stride));     /* multiplied here, not kept four times as large in a register of vectors */
 	next = near + DIGITS_NEARER*stride;
 	__asm__("" : "+r"(next));       /* one register, not one for each line */
-	if (to_l1) {
+	if (fetch == MUL_BY_PAIRS) {
+		STAY;
+		UNROLL for (size_t i = 0; i < bytes; i += 128) __builtin_prefetch(next + i, 0, 2);
+		UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(near + i, 0, 3);
+	} else if (fetch == MUL_TO_L1) {
 		STAY;
 		UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i, 0, 3);
 		UNROLL for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(near + i, 0, 3);
@@ -88,7 +92,7 @@ INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_su
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
 		for (size_t r = 0, at = b*ROWS; r < p.n_rows; r++, at++, w += p.w_stride, near += type.bytes) {
 			const struct product m = { n_tokens, strip, p.strip_stride, order, d, to, at };
-			fetch_lines(near, p.w_stride, type.bytes, p.to_l1);
+			fetch_lines(near, p.w_stride, type.bytes, p.fetch);
 			block(w, &m);
 			if (type.has_min) memcpy(to->d.pair + at, w + type.at_d, 4);
 			else memcpy(to->d.half + at, w + type.at_d, 2);

@@ -139,7 +139,7 @@ INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sum
 	const char *near = p.near, *strip = p.strip;
 	struct rows w = rows_at(p.w, p.w_stride);
 	for (size_t u = 0, at = 0; u < p.n; u++, rows_go(&w, like.bytes), near += like.bytes*ROWS) {
-		fetch_lines(near, w.stride, like.bytes*ROWS, p.to_l1);
+		fetch_lines(near, w.stride, like.bytes*ROWS, p.fetch);
 		vi c[12];
 		UNROLL for (int j = 0; j < like.blocks; j++, at += ROWS, strip += sizeof(struct strip32)) {
 			codes(&w, j, c);

@@ -83,7 +83,7 @@ enum ggu_status quant_select(const char *name, struct ggu_error *err)
 	mul_panel_256 = s->has.panel_256;
 	quant_float_table = s->has.floats;
 	float_fetches_again = cpu_drops_prefetches();
-	mul_rows_to_l1 = cpu_l1_bytes() >= MUL_ROWS_L1;
+	mul_row_fetch = cpu_l1_bytes() < MUL_ROWS_L1 ? MUL_TO_L2 : cpu_fetches_pairs() ? MUL_BY_PAIRS : MUL_TO_L1;
 	quant_enc_table = s->has.enc;
 	quant_vec_table = s->has.vec;
 	quant_attn_table = s->has.attn;

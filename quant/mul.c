@@ -26,7 +26,7 @@ _Static_assert(sizeof(struct work) >= MUL_ROW_WORK, "rows take the same space");
 const struct codes_table *mul_codes = &quant_codes_c;
 const struct row_table *mul_row = &quant_row_c;
 const struct panel_table *mul_panel_32 = &quant_panel_c, *mul_panel_256 = &quant_panel_c;
-bool mul_rows_to_l1 = false;
+enum mul_fetch mul_row_fetch = MUL_TO_L2;
 
 size_t mul_work_bytes(void) { return sizeof(struct work); }
 

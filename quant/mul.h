@@ -143,10 +143,12 @@ extern const struct codes_table *mul_codes;
 extern const struct row_table *mul_row;
 /* of blocks of 32 columns and less, and of super-blocks */
 extern const struct panel_table *mul_panel_32, *mul_panel_256;
-/* Later rows are prefetched into L1 if it has this many bytes, otherwise into L2. Zen 5's has, and Intel's since Ice
- * Lake; Zen 4's does not. No result depends on it. */
+/* Later rows are prefetched into L1 if it has MUL_ROWS_L1 bytes, otherwise into L2. Zen 5's has, and Intel's since Ice
+ * Lake; Zen 4's does not. Intel's cores fetch the other line of a pair on their own, so of each pair one line is
+ * prefetched into L2, and both into L1 soon before they are used. No result depends on it. */
+enum mul_fetch { MUL_TO_L2, MUL_TO_L1, MUL_BY_PAIRS };
 enum { MUL_ROWS_L1 = 48 << 10 };
-extern bool mul_rows_to_l1;
+extern enum mul_fetch mul_row_fetch;
 /* The place n bytes after p, to prefetch from. It may be far beyond the last row, where the sum of a pointer and a
  * number is undefined. */
 static inline const char *mul_past(const char *p, size_t n) { return (const char *)((uintptr_t)p + n); }

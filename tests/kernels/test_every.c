@@ -105,14 +105,16 @@ static void check_once(const struct family *f, size_t n, size_t cut)
 	kt_free(y, y_bytes);
 	kt_free(act, act_bytes);
 }
-/* One token as on a CPU with a large L1 and with a small one: a type may have another kernel for it. */
+/* One token with each way of prefetching: a type may have another kernel for it. */
 static void check(const struct family *f, size_t n, size_t cut)
 {
+	const enum mul_fetch chosen = mul_row_fetch;
 	check_once(f, n, cut);
-	if (n > 1) return;
-	mul_rows_to_l1 = !mul_rows_to_l1;
-	check_once(f, n, cut);
-	mul_rows_to_l1 = !mul_rows_to_l1;
+	for (int how = MUL_TO_L2; n == 1 && how <= MUL_BY_PAIRS; how++) {
+		mul_row_fetch = (enum mul_fetch)how;
+		if (mul_row_fetch != chosen) check_once(f, n, cut);
+	}
+	mul_row_fetch = chosen;
 }
 
 static const char *const form_name[] = { "", "floats", "blocks of 32", "blocks of 256" };
