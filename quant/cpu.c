@@ -33,18 +33,13 @@ static unsigned xcr0(void)
 }
 static bool has(unsigned word, unsigned bits) { return (word & bits) == bits; }
 
-static bool made_by_amd(void)
+static bool made_by(unsigned ebx, unsigned ecx, unsigned edx)
 {
 	unsigned a, b = 0, c = 0, d = 0;
-	return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx &&
-		d == signature_AMD_edx;
+	return __get_cpuid(0, &a, &b, &c, &d) && b == ebx && c == ecx && d == edx;
 }
-bool cpu_fetches_pairs(void)
-{
-	unsigned a, b = 0, c = 0, d = 0;
-	return __get_cpuid(0, &a, &b, &c, &d) && b == signature_INTEL_ebx && c == signature_INTEL_ecx &&
-		d == signature_INTEL_edx;
-}
+static bool made_by_amd(void) { return made_by(signature_AMD_ebx, signature_AMD_ecx, signature_AMD_edx); }
+bool cpu_fetches_pairs(void) { return made_by(signature_INTEL_ebx, signature_INTEL_ecx, signature_INTEL_edx); }
 
 bool cpu_drops_prefetches(void)
 {

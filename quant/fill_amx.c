@@ -3,10 +3,11 @@
  * which have the codes of blocks of 32 and 16 times these. */
 #if defined __x86_64__
 #include <stdbool.h>
+#include "mul.h"
 #include "ymm_avx2.h"
 #define FILL_TABLE quant_fill_amx
 #define PUT_BYTES
-enum { WIDTH = 32, BY_32 = true, LINE = 4*WIDTH, LOW = 256*WIDTH, BOTH = 2*256*WIDTH + (32 + 4 + 4)*WIDTH };
+enum { WIDTH = 32, BY_32 = true, LINE = 4*WIDTH, LOW = 256*WIDTH };
 /* The int16 of a and b as bytes: in each lane, the two of a and then the two of b */
 INLINE __m256i bytes_of(__m256i a, __m256i b)
 {
@@ -22,7 +23,7 @@ INLINE void put_pairs(char *to, int column, __m256i p, __m256i q)
 	to += column/4*LINE;
 	_mm256_storeu_si256((void *)to, high);
 	_mm256_storeu_si256((void *)(to + LOW), low);
-	_mm256_storeu_si256((void *)(to + BOTH), _mm256_add_epi8(high, low));
+	_mm256_storeu_si256((void *)(to + mul_panel_bytes(MUL_256_MIN, WIDTH)), _mm256_add_epi8(high, low));
 }
 INLINE void put_bytes(char *to, int column, __m256i c)
 {

@@ -18,7 +18,7 @@ enum {
 _Static_assert(TOKENS%MUL_TOKENS == 0 && GROUP%MUL_OUTPUTS == 0, "whole tiles");
 struct work {
 	_Alignas(64) struct wide rows[8];
-	_Alignas(64) char panel[MUL_OUTPUTS*(3*MUL_CHUNK + MUL_CHUNK/4)];       /* a third of it for AMX */
+	_Alignas(64) char panel[MUL_OUTPUTS*(3*MUL_CHUNK + MUL_CHUNK/4)];       /* AMX has three bytes a column */
 	_Alignas(64) float acc[TOKENS*GROUP];
 };
 _Static_assert(sizeof(struct work) >= MUL_ROW_WORK, "rows take the same space");

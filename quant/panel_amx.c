@@ -19,9 +19,11 @@
 
 enum {
 	BLOCK = 256, TILE = N*ROW, STEPS = BLOCK/ROW, DIGITS = 3,
-	W_LOW = BLOCK*OUTPUTS, W_BOTH = 2*BLOCK*OUTPUTS + (32 + 4 + 4)*OUTPUTS,
-	X_LOW = BLOCK*N, X_BOTH = 2*BLOCK*N + (32 + 4 + 8)*N,
+	W_LOW = BLOCK*OUTPUTS, X_LOW = BLOCK*N,
 };
+/* Where the bytes `both` begin in a panel and in a strip */
+INLINE size_t w_both(void) { return mul_panel_bytes(MUL_256_MIN, OUTPUTS); }
+INLINE size_t x_both(void) { return mul_strip_bytes(BLOCK, N); }
 _Static_assert((int)MUL_CHUNK == (int)BLOCK, "a panel is one super-block wide");
 /* The tiles: of sums by strip and half of the outputs, of activations by strip, of weights by half. The intrinsics want
  * the digits themselves. */
@@ -54,7 +56,7 @@ static void weights(const int16_t *rows, size_t stride, size_t first, size_t n_r
 	for (size_t r = 0; r < 8; r++) digits(rows + r*stride, hi[r], lo[r], both[r]);
 	put_lines(hi[0], BLOCK, BLOCK, first, (char *)to);
 	put_lines(lo[0], BLOCK, BLOCK, first, (char *)to + W_LOW);
-	put_lines(both[0], BLOCK, BLOCK, first, (char *)to + W_BOTH);
+	put_lines(both[0], BLOCK, BLOCK, first, (char *)to + w_both());
 }
 static void activations(const int16_t *rows, size_t stride, size_t first, size_t n_rows, size_t width, size_t n,
 	int32_t *to)
@@ -66,7 +68,7 @@ static void activations(const int16_t *rows, size_t stride, size_t first, size_t
 		for (size_t c = 0; c < BLOCK; c += ROW, p += TILE) {
 			memcpy(p, hi + c, ROW);
 			memcpy(p + X_LOW, lo + c, ROW);
-			memcpy(p + X_BOTH, both + c, ROW);
+			memcpy(p + x_both(), both + c, ROW);
 		}
 	}
 }
@@ -182,7 +184,7 @@ INLINE void multiply_square(const struct square *q, bool two, const struct squar
 {
 	multiply(q->w, q->x[0], q->x[1], two, q->s[2], before, 0, kind);
 	multiply(q->w + W_LOW, q->x[0] + X_LOW, q->x[1] + X_LOW, two, q->s[0], before, STEPS, kind);
-	multiply(q->w + W_BOTH, q->x[0] + X_BOTH, q->x[1] + X_BOTH, two, q->s[1], before, 2*STEPS, kind);
+	multiply(q->w + w_both(), q->x[0] + x_both(), q->x[1] + x_both(), two, q->s[1], before, 2*STEPS, kind);
 }
 static bool same_minima(const char *panel)
 {
