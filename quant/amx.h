@@ -10,7 +10,9 @@
  * core's other thread keeps its loads busy, each load of a tile adds 16 to 40 cycles, and fewer of them if other
  * instructions stand between them. A tile that is set to zero just before a product, with no load between, costs a
  * product's whole latency. A load waits for an earlier store whose address differs from its own by 4 KB. Every call
- * configures the tiles of its thread and releases them. */
+ * configures the tiles of its thread and releases them.
+ *
+ * By then strips come from L3 too slowly, so a group of outputs is twice as large as for other instruction sets. */
 #ifndef QUANT_AMX_H
 #define QUANT_AMX_H
 #include <string.h>
@@ -18,8 +20,9 @@
 #include "interleave_x86.h"
 #include "mul.h"
 
-/* N: outputs, and tokens, of a tile. LINE: bytes of a panel's line; ROW: of a row of a tile, at most */
-enum { N = 16, FEW = 8, OUTPUTS = 2*N, TILE_TOKENS = N, LINE = 4*OUTPUTS, ROW = 64 };
+/* N: outputs, and tokens, of a tile. GROUP: see struct panel_table. LINE: bytes of a panel's line; ROW: of a row of a
+ * tile, at most */
+enum { N = 16, FEW = 8, OUTPUTS = 2*N, GROUP = 2*MUL_GROUP, TILE_TOKENS = N, LINE = 4*OUTPUTS, ROW = 64 };
 #include "tile_path.h"
 
 /* Constant data: GCC 12 takes _tile_loadconfig to read 8 bytes of the 64, and leaves out stores to the others. */

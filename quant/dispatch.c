@@ -164,7 +164,7 @@ void quant_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size
 }
 size_t quant_mul_work_bytes(size_t n_in)
 {
-	return size_most(mul_work_bytes(), float_work_bytes(n_in));
+	return size_most(mul_work_bytes(n_in), float_work_bytes(n_in));
 }
 /* Threads that share the tokens of a panel each make the panel. So outputs are cut first, finely enough to keep all
  * threads busy to the end, and tokens only if outputs do not suffice. Few tokens only read rows, and one core may lag

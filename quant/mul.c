@@ -3,34 +3,38 @@
  *
  * Up to `few` tokens are row products, by struct row_table. More use panels: the rows of a tile's outputs are
  * unpacked a chunk of columns at a time and multiplied with every strip of up to TOKENS tokens before the next panel
- * takes their place. The panels of GROUP outputs follow each other in this way while that chunk of the strips is in L2.
- * Sums stay in the work space until the last chunk is done. Storing a float is exact, and the fmas of an output are in
- * the order of its blocks, however loops are cut. */
+ * takes their place. The panels of a group of outputs follow each other in this way while that chunk of the strips is
+ * in L2. Sums stay in the work space until the last chunk is done. Storing a float is exact, and the fmas of an output
+ * are in the order of its blocks, however loops are cut. */
 #include <string.h>
 #include "../libgguf/size.h"
 #include "../libgguf/types.h"
 #include "mul.h"
 
-enum {
-	TOKENS = 528,                   /* a multiple of MUL_TOKENS */
-	GROUP = 128,                    /* outputs whose panels use a chunk of the strips while it is in cache */
-};
-_Static_assert(TOKENS%MUL_TOKENS == 0 && GROUP%MUL_OUTPUTS == 0, "whole tiles");
+enum { TOKENS = 528 };                  /* a multiple of MUL_TOKENS */
+_Static_assert(TOKENS%MUL_TOKENS == 0 && MUL_GROUP%MUL_OUTPUTS == 0, "whole tiles");
 struct work {
 	_Alignas(64) struct wide rows[8];
 	_Alignas(64) char panel[MUL_OUTPUTS*(3*MUL_CHUNK + MUL_CHUNK/4)];       /* AMX has three bytes a column */
-	_Alignas(64) float acc[TOKENS*GROUP];
+	_Alignas(64) float acc[];       /* TOKENS times a group */
 };
-_Static_assert(sizeof(struct work) >= MUL_ROW_WORK, "rows take the same space");
+_Static_assert(sizeof(struct work) + TOKENS*MUL_GROUP*sizeof(float) >= MUL_ROW_WORK, "rows take the same space");
 
 const struct codes_table *mul_codes = &quant_codes_c;
 const struct row_table *mul_row = &quant_row_c;
 const struct panel_table *mul_panel_32 = &quant_panel_c, *mul_panel_256 = &quant_panel_c;
 enum mul_fetch mul_row_fetch = MUL_TO_L2;
 
-size_t mul_work_bytes(void) { return sizeof(struct work); }
-
 static const struct panel_table *panel_of(size_t block) { return block == 32 ? mul_panel_32 : mul_panel_256; }
+static size_t group_of(size_t block, size_t n_in)
+{
+	const size_t group = panel_of(block)->group;
+	return group && n_in > MUL_SHORT_ROW ? group : MUL_GROUP;
+}
+size_t mul_work_bytes(size_t n_in)
+{
+	return sizeof(struct work) + TOKENS*size_most(group_of(32, n_in), group_of(256, n_in))*sizeof(float);
+}
 size_t mul_most_few(size_t block) { return panel_of(block)->few; }
 bool mul_few(size_t block, size_t n_tokens) { return n_tokens <= mul_most_few(block); }
 size_t mul_act_step(size_t block) { return panel_of(block)->tokens; }
@@ -218,16 +222,17 @@ static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, 
 }
 
 /* Prefetches what the next panel is made from: the next of this group, of the next chunk, or of the next group. */
-static void fetch_next_panel(const struct quant_mul *m, size_t o, size_t end, size_t i, size_t p, size_t outputs)
+static void fetch_next_panel(const struct quant_mul *m, size_t group, size_t o, size_t end, size_t i, size_t p,
+	size_t outputs)
 {
 	p += outputs;
-	if (p >= size_least(end - o, GROUP)) {
+	if (p >= size_least(end - o, group)) {
 		p = 0;
 		i += MUL_CHUNK;
 	}
 	if (i >= m->n_in) {
 		i = 0;
-		o += GROUP;
+		o += group;
 	}
 	if (o + p < end) fetch_rows(m, o + p, size_least(end - (o + p), outputs), i);
 }
@@ -243,9 +248,9 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 	const enum mul_kind kind = mul_kind_of(m->type);
 	const struct panel_table *panel = panel_of(mul_block(kind));
 	const size_t outputs = panel->outputs, tokens = panel->tokens, block = mul_block(kind),
-		n_strips = size_parts(n_t, tokens), tile = tokens*outputs;
-	for (size_t o = o0; o < o0 + n_o; o += GROUP) {
-		size_t some = size_least(o0 + n_o - o, GROUP);
+		n_strips = size_parts(n_t, tokens), tile = tokens*outputs, group = group_of(block, m->n_in);
+	for (size_t o = o0; o < o0 + n_o; o += group) {
+		size_t some = size_least(o0 + n_o - o, group);
 		for (size_t i = 0; i < m->n_in; i += MUL_CHUNK) {
 			const struct strips s = strips_of(block, m->n_tokens, m->n_in, t0, i);
 			const bool last = m->n_in - i <= MUL_CHUNK;
@@ -255,7 +260,7 @@ static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, 
 					last && n == outputs ? n_t/tokens : 0, m->y_stride,
 					m->y + t0*m->y_stride + o + p };
 				make_panel(m, kind, o + p, some - p, i, k);
-				fetch_next_panel(m, o, o0 + n_o, i, p, outputs);
+				fetch_next_panel(m, group, o, o0 + n_o, i, p, outputs);
 				panel->gemm[kind](chunk_of(m, i)/block, k->panel, n_strips,
 					(const char *)m->act + s.at, s.next, &y);
 				if (last) put_rest(&y, panel, n_t, n);

@@ -40,6 +40,7 @@ enum {
 	MUL_CHUNK = 256,                /* columns of a panel */
 	/* multiples of the outputs and tokens of every tile; a tile has at most 16 tokens */
 	MUL_OUTPUTS = 32, MUL_TOKENS = QUANT_ACT_STEPS,
+	MUL_GROUP = 128, MUL_SHORT_ROW = 1024,
 	MUL_AMAX = 2032,                /* the largest magnitude of an activation's integer */
 	MUL_ROW_WORK = 80 << 10,        /* bytes of work space for row products */
 };
@@ -105,6 +106,9 @@ static void name(size_t n_blocks, const char *panel, size_t n_strips, const char
 }
 struct panel_table {
 	size_t outputs, tokens;         /* of a tile */
+	/* outputs that use a chunk of the strips while it is in L2, if rows are longer than MUL_SHORT_ROW, so that all
+	 * strips are more than L2 holds; 0: MUL_GROUP, as for short rows */
+	size_t group;
 	size_t few;                     /* the most tokens for row products, 8 at most */
 	interleave_fn *codes, *pairs;   /* for a panel: codes and mins */
 	/* Stores a block of a strip; q: all of its tokens, whose sums are read if `sums`. */
@@ -160,7 +164,7 @@ void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens
 	char *act);
 void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in, size_t token, float *x);
 void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
-size_t mul_work_bytes(void);
+size_t mul_work_bytes(size_t n_in);
 enum mul_kind mul_kind_of(uint32_t type);
 size_t mul_most_few(size_t block);      /* the most tokens for which row products are used, not panels */
 bool mul_few(size_t block, size_t n_tokens);

@@ -229,7 +229,7 @@ INLINE void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char
 MUL_GEMM(gemm_256, gemm, MUL_256)
 MUL_GEMM(gemm_256_min, gemm, MUL_256_MIN)
 const struct panel_table quant_panel_amx = {
-	.outputs = OUTPUTS, .tokens = N, .few = FEW, .codes = weights, .pairs = interleave,
+	.outputs = OUTPUTS, .tokens = N, .group = GROUP, .few = FEW, .codes = weights, .pairs = interleave,
 	.strip = strip, .sums = true, .more_strip = BLOCK*N, .activation = activation, .by_32 = true,
 	.fill = quant_fill_amx,
 	.gemm = { [MUL_256] = gemm_256, [MUL_256_MIN] = gemm_256_min },

@@ -189,8 +189,9 @@ MUL_GEMM(gemm_16, gemm, MUL_16)
 MUL_GEMM(gemm_32, gemm, MUL_32)
 MUL_GEMM(gemm_32_min, gemm, MUL_32_MIN)
 const struct panel_table quant_panel_amx_32 = {
-	.outputs = OUTPUTS, .tokens = N, .few = FEW, .codes = weights, .pairs = interleave, .strip = strip,
-	.sums = true, .activation = activation, .fill = quant_fill_amx, .gemm = { gemm_16, gemm_32, gemm_32_min },
+	.outputs = OUTPUTS, .tokens = N, .group = GROUP, .few = FEW, .codes = weights, .pairs = interleave,
+	.strip = strip, .sums = true, .activation = activation, .fill = quant_fill_amx,
+	.gemm = { gemm_16, gemm_32, gemm_32_min },
 };
 #else
 typedef int isa_none;

@@ -107,8 +107,8 @@ struct quant_mul {
 	size_t y_stride;
 };
 /* Computes n_t tokens from token t0 on, and n_o outputs from output o0 on: the task of a thread. t0 is a multiple of
- * the form's step; every cut gives the same bits. work: quant_mul_work_bytes(n_in or more), 64-byte aligned, one for
- * each thread. */
+ * the form's step; every cut gives the same bits. work: quant_mul_work_bytes(n_in or more) of the set in use, 64-byte
+ * aligned, one for each thread. */
 void quant_mul(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
 size_t quant_mul_work_bytes(size_t n_in);
 /* Cuts the product into tasks of *tokens x *outputs (the last ones smaller) that keep n_threads busy and unpack weights

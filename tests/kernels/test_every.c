@@ -189,8 +189,13 @@ static void long_way(enum quant_act form)
 int main(int argc, char **argv)
 {
 	const char *how = getenv("MULTIPLY");
+	size_t work_bytes = 0;
 	kt_begin(argc, argv);
-	if (posix_memalign(&work, 64, quant_mul_work_bytes(MOST_COLUMNS))) abort();
+	for (const char *const *isa = quant_available(); *isa; isa++) {
+		quant_select(*isa, NULL);
+		work_bytes = size_most(work_bytes, quant_mul_work_bytes(MOST_COLUMNS));
+	}
+	if (posix_memalign(&work, 64, work_bytes)) abort();
 	if (getenv("SANITIZED")) every = 7;
 	for (enum quant_act form = QUANT_ACT_FLOAT; form <= QUANT_ACT_256; form++) {
 		every_token_count(form, 2, longest_of(form));

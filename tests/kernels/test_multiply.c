@@ -184,7 +184,8 @@ static void check_widened(const struct ggu_type_info *t, const char *isa)
 }
 #endif
 
-/* Rows of several chunks of 256 columns, with tokens around strips of 6, 12 and 16. */
+/* Rows of several chunks of 256 columns, with tokens around strips of 6, 12 and 16; then more outputs than a group of
+ * short rows has, and than one of long rows (struct panel_table). */
 static void check_chunks(const struct ggu_type_info *t, const char *isa)
 {
 	static const size_t tokens[] = { 9, 12, 13, 17, 49, 96 };
@@ -193,6 +194,11 @@ static void check_chunks(const struct ggu_type_info *t, const char *isa)
 	for (size_t i = 0; i < sizeof blocks/sizeof *blocks && !kt_failed(); i++)
 		multiply(t, isa, tokens[kt_below(6)], 1 + kt_below(blocks[i]*unit < 4096 ? 70 : 3), blocks[i]*unit,
 			KT_RANDOM, KT_MIXED);
+	if (!kt_failed()) multiply(t, isa, 9, 129 + kt_below(33), 512, KT_RANDOM, KT_MIXED);
+	if (!kt_failed()) multiply(t, isa, 9 + kt_below(9), 257 + kt_below(33), 1280, KT_RANDOM, KT_MIXED);
+	/* all the room that there is for sums */
+	if (!kt_failed() && (t->id == GGU_TYPE_Q4_K || t->id == GGU_TYPE_Q4_0))
+		multiply(t, isa, 528, 256, 1280, KT_RANDOM, KT_MIXED);
 }
 /* The longest sums that panels can have, and sums of 32 of either sign that do not fit 16 bits. */
 static void check_longest(const struct ggu_type_info *t, const char *isa)
