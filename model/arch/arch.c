@@ -9,14 +9,19 @@
 #include "arch.h"
 #include "embed/embed.h"
 #include "../util/file.h"
+#include "../../libgguf/try.h"
 
 enum { SCHEMA = 1, MAX_FILE = 1 << 20 };
 
-/* One text. `over`: its document laid over that of the description it is like. */
+/* A text that a description is made of: its index, and what it was laid over the ones before as; NULL if these are as
+ * another description has them. */
+struct layer { size_t text; struct yaml_doc *over; };
 struct entry {
 	struct arch arch;
-	struct yaml_doc *doc, *over;
-	const struct yaml_node *root;
+	struct yaml_doc *doc;                   /* its own text */
+	struct layer *layer; size_t n_layers;   /* from the lowest to its own */
+	const struct yaml_node *root;           /* of them all */
+	bool laid;
 	char *file;
 };
 struct arch_set {
@@ -39,12 +44,22 @@ static enum ggu_status fail(const struct yaml_node *at, const char *key, struct 
 	return s;
 }
 
+static enum ggu_status check_like(const struct yaml_node *like, struct ggu_error *err)
+{
+	static const char expected[] = "expected the name of a description, or a list of names";
+	if (!like || like->kind == YAML_SCALAR) return GGU_OK;
+	if (like->kind != YAML_SEQUENCE || !like->count) return fail(like, "like", err, expected);
+	for (size_t k = 0; k < like->count; k++)
+		if (like->items[k]->kind != YAML_SCALAR) return fail(like->items[k], "like", err, expected);
+	return GGU_OK;
+}
+
 /* Checks the parts that every description has. Their contents are checked where they are read. */
 static enum ggu_status check(struct entry *e, struct ggu_error *err)
 {
 	const struct yaml_node *root = yaml_doc_root(e->doc), *schema = yaml_get(root, "schema"),
 		*name = yaml_get(root, "arch"), *fallback = yaml_get(root, "fallback");
-	const struct yaml_node *classes = yaml_get(root, "classes"), *like = yaml_get(root, "like"), *stray;
+	const struct yaml_node *classes = yaml_get(root, "classes"), *stray;
 	char version[12];
 	if (root->kind != YAML_MAPPING) return fail(root, "", err, "expected a mapping");
 	snprintf(version, sizeof version, "%d", SCHEMA);
@@ -55,12 +70,11 @@ static enum ggu_status check(struct entry *e, struct ggu_error *err)
 	stray = yaml_stray(root, "schema arch like fallback defaults classes convert graph");
 	if (stray) return fail(stray, stray->text, err, "unknown key");
 	if (!name_ok(name)) return fail(name ? name : root, "arch", err, "expected a name of a-z, 0-9, _ and -");
-	if (like && like->kind != YAML_SCALAR) return fail(like, "like", err, "expected the name of a description");
+	TRY(check_like(yaml_get(root, "like"), err));
 	if (!yaml_null(fallback) && !yaml_is(fallback, "true") && !yaml_is(fallback, "false"))
 		return fail(fallback, "fallback", err, "expected true or false");
 	if (!yaml_null(classes) && classes->kind != YAML_MAPPING)
 		return fail(classes, "classes", err, "expected a mapping of Hugging Face classes");
-	e->root = root;
 	e->arch.name = name->text;
 	e->arch.file = e->file;
 	e->arch.fallback = yaml_is(fallback, "true");
@@ -71,7 +85,8 @@ static enum ggu_status check(struct entry *e, struct ggu_error *err)
 static void entry_free(struct entry *e)
 {
 	if (!e) return;
-	yaml_doc_free(e->over);
+	for (size_t k = 0; k < e->n_layers; k++) yaml_doc_free(e->layer[k].over);
+	free(e->layer);
 	yaml_doc_free(e->doc);
 	free(e->file);
 	free(e);
@@ -127,26 +142,64 @@ static size_t last_named(const struct arch_set *s, const char *name, size_t n)
 	return n;
 }
 
-/* Lays description i over the one that it is like: an earlier one of its own name, or the last one of another name. A
- * built-in one is laid over a built-in one, whatever was added since. */
+static bool has_text(const struct entry *e, size_t text)
+{
+	for (size_t k = 0; k < e->n_layers; k++)
+		if (e->layer[k].text == text) return true;
+	return false;
+}
+
+/* Lays a text over those that e has. Only in e's own must there be something for each null to remove: in others there
+ * was, where they were laid over what they are like. */
+static enum ggu_status lay(const struct arch_set *s, struct entry *e, size_t text, struct ggu_error *err)
+{
+	const struct yaml_doc *doc = s->all[text]->doc;
+	struct layer *l = e->layer + e->n_layers;
+	*l = (struct layer){ text, NULL };
+	if (e->n_layers) TRY(yaml_doc_over(&l->over, e->root, yaml_doc_root(doc), doc == e->doc, err));
+	e->n_layers++;
+	e->root = yaml_doc_root(l->over ? l->over : doc);
+	return GGU_OK;
+}
+
+/* Lays the texts of the description with this name, if e does not have them yet. It is an earlier one of e's own name,
+ * or the last one of another name; that of a built-in one is a built-in one, whatever was added since. */
+static enum ggu_status lay_named(struct arch_set *s, size_t i, const struct yaml_node *name, struct ggu_error *err)
+{
+	struct entry *e = s->all[i];
+	const struct entry *below;
+	size_t n = !strcmp(name->text, e->arch.name) ? i : i < s->n_built_in ? s->n_built_in : s->n_all;
+	const size_t found = last_named(s, name->text, n);
+	if (found == n) return fail(name, name->text, err, "no such description");
+	TRY(need(s, found, err));
+	below = s->all[found];
+	if (!below->laid) return fail(name, name->text, err, "is itself like this one");
+	if (!e->n_layers) {
+		for (; e->n_layers < below->n_layers; e->n_layers++)
+			e->layer[e->n_layers] = (struct layer){ below->layer[e->n_layers].text, NULL };
+		e->root = below->root;
+		return GGU_OK;
+	}
+	for (size_t k = 0; k < below->n_layers; k++)
+		if (!has_text(e, below->layer[k].text)) TRY(lay(s, e, below->layer[k].text, err));
+	return GGU_OK;
+}
+
+/* Lays description i over those that it is like. */
 static enum ggu_status resolve(struct arch_set *s, size_t i, struct ggu_error *err)
 {
 	struct entry *e = s->all[i];
-	const struct yaml_node *like = yaml_get(e->root, "like");
-	if (!yaml_null(like)) {
-		size_t n = i < s->n_built_in ? s->n_built_in : s->n_all, below;
-		enum ggu_status st;
-		if (!strcmp(like->text, e->arch.name)) n = i;
-		below = last_named(s, like->text, n);
-		if (below == n) return fail(like, like->text, err, "no such description");
-		st = need(s, below, err);
-		if (!st) st = yaml_doc_over(&e->over, s->all[below]->root, e->root, err);
-		if (st) return st;
-		e->root = yaml_doc_root(e->over);
-	}
+	const struct yaml_node *like = yaml_get(yaml_doc_root(e->doc), "like");
+	e->layer = calloc(s->n_all, sizeof *e->layer);
+	if (!e->layer) return ggu_no_memory(err);
+	if (like && like->kind == YAML_SEQUENCE)
+		for (size_t k = 0; k < like->count; k++) TRY(lay_named(s, i, like->items[k], err));
+	else if (!yaml_null(like)) TRY(lay_named(s, i, like, err));
+	TRY(lay(s, e, i, err));
 	e->arch.defaults = yaml_get(e->root, "defaults");
 	e->arch.convert = yaml_get(e->root, "convert");
 	e->arch.graph = yaml_get(e->root, "graph");
+	e->laid = true;
 	return GGU_OK;
 }
 

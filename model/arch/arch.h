@@ -3,7 +3,7 @@
  *
  *   schema: 1
  *   arch: NAME          general.architecture
- *   like: NAME          the description that this one is laid over
+ *   like: NAME          the description that this one is laid over; or a list of them, [NAME, ...]
  *   fallback: true      used for folders without config.json, if only the vocabulary is wanted
  *   defaults: {...}     what config.json may leave out, for all classes
  *   classes: {...}      Hugging Face classes, each with what its config.json may leave out
@@ -13,11 +13,17 @@
  * like: what a description does not give is taken from the one below. Mappings merge by key, at any depth, the lower
  * one's keys first; a list or a scalar replaces what is below; null removes the key, which must be there. Only
  * `classes` and `fallback` are not taken over, since a class belongs to one description; a description without classes
- * is not an architecture, but is there for others to be like. So whatever many descriptions vary is a mapping;
+ * is not an architecture, but a base, there for others to be like. So whatever many descriptions vary is a mapping;
  * shorthands under `names` can be replaced one by one.
  *
- * make embeds the files' text. arch_set_add_file adds one at run time, which replaces a built-in one of the same name
- * and takes over the classes that it lists. It may be like the one of its own name. CONTRIBUTING.md has an example. */
+ * like: [a, b] lays b over a, and the description over both. What a and b are like themselves is laid once, where it is
+ * first needed: if both are like common, the order is common, a, b. If b is like a, it is that of `like: b`. So a text
+ * is always above what it is like, and below what is named after it, unless that is already below something. Where b
+ * removes a key that a has removed, too, nothing happens; in a description's own text this is an error.
+ *
+ * make embeds the files' text. arch_set_add_file adds one at run time, which replaces an earlier one of the same name
+ * and takes over the classes that it lists. It may be like the earlier one of its own name, and like others that were
+ * added before. CONTRIBUTING.md has an example. */
 #ifndef MODEL_ARCH_H
 #define MODEL_ARCH_H
 #include "../util/yaml.h"

@@ -21,6 +21,7 @@ struct yaml_doc {
 	unsigned char *state;                   /* 0 unseen, 1 being built, 2 done */
 	size_t n_nodes, used_links;
 	struct merged *merged;                  /* instead of all this: mappings laid over one another */
+	bool strict;                            /* ... with something for each null to remove */
 };
 
 static int by_text(const void *a, const void *b)
@@ -229,6 +230,7 @@ static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, co
 		const struct yaml_node *key = above->keys[i];
 		if (yaml_get(below, key->text)) continue;
 		if (yaml_null(above->items[i])) {
+			if (!d->strict) continue;
 			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "",
 				"line %u, column %u: %.60s: there is no such key that null could remove", key->line,
 				key->column, key->text);
@@ -246,11 +248,14 @@ static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, co
 }
 
 enum ggu_status yaml_doc_over(struct yaml_doc **out, const struct yaml_node *below, const struct yaml_node *above,
-	struct ggu_error *err)
+	bool strict, struct ggu_error *err)
 {
 	struct yaml_doc *d = calloc(1, sizeof *d);
 	const struct yaml_node *root;
-	enum ggu_status s = d ? lay(d, below, above, &root, err) : ggu_no_memory(err);
+	enum ggu_status s;
+	if (!d) return ggu_no_memory(err);
+	d->strict = strict;
+	s = lay(d, below, above, &root, err);
 	if (!s && !(d->nodes = malloc(sizeof *d->nodes)))
 		s = ggu_no_memory(err);
 	if (s) yaml_doc_free(d);

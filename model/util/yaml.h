@@ -5,8 +5,8 @@
  * followed without copying; depth is limited to 64 and nodes to a million.
  *
  * One document can be laid over another (yaml_doc_over): mappings merge by key, the lower one's keys first; a list or a
- * scalar replaces what is below; a null removes the key, which must be there. Each node keeps the place where it was
- * written. Names avoid those that libyaml exports (yaml_free is one). */
+ * scalar replaces what is below; a null removes the key. Each node keeps the place where it was written. Names avoid
+ * those that libyaml exports (yaml_free is one). */
 #ifndef MODEL_UTIL_YAML_H
 #define MODEL_UTIL_YAML_H
 #include "../../libgguf/ggu.h"
@@ -27,9 +27,10 @@ struct yaml_doc;
  * when both are gone. */
 enum ggu_status yaml_doc_parse(struct yaml_doc **d, const char *file, const char *text, size_t n,
 	struct ggu_error *err);
-/* Lays `above` over `below`, both mappings, whose documents must outlive *d. */
+/* Lays `above` over `below`, both mappings, whose documents must outlive *d. strict: a null that removes nothing is an
+ * error; otherwise it has no effect. */
 enum ggu_status yaml_doc_over(struct yaml_doc **d, const struct yaml_node *below, const struct yaml_node *above,
-	struct ggu_error *err);
+	bool strict, struct ggu_error *err);
 const struct yaml_node *yaml_doc_root(const struct yaml_doc *d);
 void yaml_doc_free(struct yaml_doc *d);
 /* NULL: absent or map is not a mapping */

@@ -67,7 +67,7 @@ static void lays_one_over_another(void **state)
 	(void)state;
 	assert_int_equal(yaml_doc_parse(&b, "below", below, strlen(below), NULL), GGU_OK);
 	assert_int_equal(yaml_doc_parse(&a, "above", above, strlen(above), NULL), GGU_OK);
-	assert_int_equal(yaml_doc_over(&d, yaml_doc_root(b), yaml_doc_root(a), NULL), GGU_OK);
+	assert_int_equal(yaml_doc_over(&d, yaml_doc_root(b), yaml_doc_root(a), true, NULL), GGU_OK);
 	r = yaml_doc_root(d);
 	assert_int_equal(r->count, 6);
 	assert_string_equal(r->keys[0]->text, "a");
@@ -96,7 +96,7 @@ static void refuses_a_null_that_removes_nothing(void **state)
 	(void)state;
 	assert_int_equal(yaml_doc_parse(&b, "below", below, strlen(below), NULL), GGU_OK);
 	assert_int_equal(yaml_doc_parse(&a, "above", above, strlen(above), NULL), GGU_OK);
-	assert_int_equal(yaml_doc_over(&d, yaml_doc_root(b), yaml_doc_root(a), &err), GGU_ERR_FORMAT);
+	assert_int_equal(yaml_doc_over(&d, yaml_doc_root(b), yaml_doc_root(a), true, &err), GGU_ERR_FORMAT);
 	assert_string_equal(err.file, "above");
 	assert_string_equal(err.what, "line 3, column 3: y: there is no such key that null could remove");
 	yaml_doc_free(a);
@@ -114,7 +114,7 @@ static void bounds_what_aliases_repeat(void **state)
 	for (int i = 1; i < 60; i++)
 		n += (size_t)snprintf(text + n, sizeof text - n, "a%d: &a%d {l: *a%d, r: *a%d}\n", i, i, i - 1, i - 1);
 	assert_int_equal(yaml_doc_parse(&d, "t.yaml", text, n, &err), GGU_OK);
-	assert_int_equal(yaml_doc_over(&over, yaml_doc_root(d), yaml_doc_root(d), &err), GGU_ERR_FORMAT);
+	assert_int_equal(yaml_doc_over(&over, yaml_doc_root(d), yaml_doc_root(d), true, &err), GGU_ERR_FORMAT);
 	assert_non_null(strstr(err.what, "nodes"));
 	yaml_doc_free(d);
 }
