@@ -178,10 +178,12 @@ static enum ggu_status gives(const struct expr_value *args, size_t n, struct exp
 static enum ggu_status call(void *ctx, const char *name, const struct expr_value *args, size_t n,
 	struct expr_arena *arena, struct expr_value *v, bool *known, struct ggu_error *err)
 {
+	const struct config *c = ctx;
 	double a[6];
-	(void)ctx;
-	*known = !strcmp(name, "gives");
-	if (*known) return gives(args, n, v, err);
+	*known = true;
+	if (!strcmp(name, "gives")) return gives(args, n, v, err);
+	if (!strcmp(name, "layer")) return expr_layer(args, n, c->i, (size_t)c->n_layers, v, err);
+	*known = false;
 	if (strcmp(name, "wavelength_factors")) return GGU_OK;
 	*known = true;
 	if (n != 6) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "expected 6 arguments");
@@ -242,6 +244,13 @@ enum ggu_status config_count(struct config *c, const struct yaml_node *in, const
 	return GGU_OK;
 }
 
+enum ggu_status config_layers(struct config *c, int64_t absent, int64_t *n, struct ggu_error *err)
+{
+	TRY(config_count(c, c->arch->convert, "layers", absent, CONFIG_MAX_LAYERS, n, err));
+	c->n_layers = *n;
+	return GGU_OK;
+}
+
 /* Checks the keys of one list, for layer c->i if that is not -1. */
 static enum ggu_status check_all(struct config *c, const struct yaml_node *l, struct ggu_error *err)
 {
@@ -265,7 +274,7 @@ enum ggu_status config_check(struct config *c, struct ggu_error *err)
 	enum ggu_status s = check_all(c, yaml_get(c->arch->convert, "check"), err);
 	int64_t n = 0;
 	/* where only a vocabulary is wanted, config.json may be too short to say how many */
-	if (!s && per_layer) s = config_count(c, c->arch->convert, "layers", 0, CONFIG_MAX_LAYERS, &n, err);
+	if (!s && per_layer) s = config_layers(c, 0, &n, err);
 	for (c->i = 0; !s && c->i < n; c->i++) s = check_all(c, per_layer, err);
 	c->i = -1;
 	return s;

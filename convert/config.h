@@ -7,6 +7,7 @@
  * llm_config, if there is one), then its root; the defaults of the class and of the description, for keys that are
  * absent. A key that exists with the value null is null: this is how Hugging Face distinguishes "none" from "not
  * given". Keys of objects have no defaults; gives(object, 'key') tells one that is null from one that is absent.
+ * layer(X) picks this layer's value from a list with a value for each layer and leaves anything else as it is.
  * `whole` is the root of config.json, `generation` is generation_config.json, `pooling` the config.json of the folder
  * that modules.json names for that, `nested` whether the text part is one of several, `untied` the result of copies.h,
  * `coded` that of coded_is (coded.h), and `value` the value that `matters` asks about. */
@@ -27,6 +28,7 @@ struct config {
 	struct expr_arena *arena;
 	struct expr_scope scope;
 	int64_t i, x;                           /* layer, expert; -1 outside */
+	int64_t n_layers;                       /* that i runs over: config_layers */
 	bool untied;                            /* copies.h */
 	bool coded;                             /* coded.h */
 	unsigned depth;
@@ -49,6 +51,8 @@ enum ggu_status config_eval_text(struct config *c, const struct yaml_node *at, c
  * null. */
 enum ggu_status config_count(struct config *c, const struct yaml_node *in, const char *key, int64_t absent,
 	int64_t max, int64_t *n, struct ggu_error *err);
+/* The number of layers, before a loop over them. absent: as above. */
+enum ggu_status config_layers(struct config *c, int64_t absent, int64_t *n, struct ggu_error *err);
 /* Evaluates `check` and `check_layer`: the conditions under which the graph is right. */
 enum ggu_status config_check(struct config *c, struct ggu_error *err);
 /* To be called after everything has been evaluated: checks the keys that no rule read and `ignore` does not list. Those

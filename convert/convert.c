@@ -146,7 +146,7 @@ static enum ggu_status each_layer(struct config *c, const struct yaml_node *e, s
 {
 	struct expr_value *l;
 	int64_t n;
-	enum ggu_status s = config_count(c, c->arch->convert, "layers", -1, CONFIG_MAX_LAYERS, &n, err);
+	enum ggu_status s = config_layers(c, -1, &n, err);
 	if (s) return s;
 	l = expr_arena_alloc(c->arena, ((size_t)n + 1)*sizeof *l);
 	if (!l) return ggu_no_memory(err);

@@ -421,7 +421,7 @@ enum ggu_status plan_new(struct plan *p, struct config *c, const struct checkpoi
 	b.strip = yaml_get(b.conv, "strip");
 	b.used = calloc(checkpoint_count(source) + 1, sizeof *b.used);
 	if (!b.used) return ggu_no_memory(err);
-	s = config_count(c, b.conv, "layers", -1, CONFIG_MAX_LAYERS, &b.n_layers, err);
+	s = config_layers(c, -1, &b.n_layers, err);
 	if (!s) s = config_count(c, b.conv, "experts", 0, CONFIG_MAX_EXPERTS, &b.n_experts, err);
 	if (!s) s = add_entries(&b);
 	if (!s) s = check_rest(&b);

@@ -139,28 +139,18 @@ static enum ggu_status is_tensor(const struct builder *b, const struct expr_valu
 	return GGU_OK;
 }
 
-static enum ggu_status of_layer(const struct builder *b, const struct expr_value *x, struct expr_value *v,
-	struct ggu_error *err)
-{
-	*v = *x;
-	if (x->kind != EXPR_LIST) return GGU_OK;
-	if (b->layer < 0 || x->u.list.n != b->g->n_layer)
-		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "layer needs a value for each layer");
-	*v = x->u.list.v[b->layer];
-	return GGU_OK;
-}
-
 /* tensor('NAME') and layer(VALUE) */
 static enum ggu_status call(void *ctx, const char *name, const struct expr_value *args, size_t n_args,
 	struct expr_arena *a, struct expr_value *v, bool *known, struct ggu_error *err)
 {
 	const struct builder *b = ctx;
-	bool tensor = !strcmp(name, "tensor");
+	const bool layer = !strcmp(name, "layer");
 	(void)a;
-	*known = tensor || !strcmp(name, "layer");
+	*known = layer || !strcmp(name, "tensor");
+	if (layer) return expr_layer(args, n_args, b->layer, b->g->n_layer, v, err);
 	if (!*known) return GGU_OK;
-	if (n_args != 1) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "%s expects one argument", name);
-	return tensor ? is_tensor(b, args, v, err) : of_layer(b, args, v, err);
+	if (n_args != 1) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor expects one argument");
+	return is_tensor(b, args, v, err);
 }
 
 /* Says where an error in an expression is: err has its place in the text, unless it is inside a name, which has one. */

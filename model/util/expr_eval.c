@@ -259,6 +259,18 @@ static const struct { const char *name; function *f; size_t n; bool numbers; } f
 	{ "contains", f_contains, 2, false }, { "count", f_count, 2, false }, { "range", f_range, 1, false },
 };
 
+enum ggu_status expr_layer(const struct expr_value *args, size_t n_args, int64_t i, size_t n, struct expr_value *v,
+	struct ggu_error *err)
+{
+	if (n_args != 1) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "layer expects one argument");
+	*v = *args;
+	if (v->kind != EXPR_LIST) return GGU_OK;
+	if (i < 0 || args->u.list.n != n)
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "layer needs a value for each layer");
+	*v = args->u.list.v[i];
+	return GGU_OK;
+}
+
 static enum ggu_status call(const struct eval *ev, const struct expr_node *e, const struct expr_value *x,
 	struct expr_value *v)
 {

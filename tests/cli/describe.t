@@ -202,6 +202,34 @@ gguf-convert -q --arch-file a.yaml -o m.gguf m
 is "... is one" "$(gguf-info --json --metadata m.gguf | jq -c '.metadata["llama.some"]')" \
 	"$(jq -c '[.hidden_size, 7]' m/config.json)"
 
+# ---- a value for each layer ----
+# some LIST EXPR: config.json with a list of some of the layers, and a description that has EXPR
+some()
+{
+	config ".some = $1"
+	printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'convert:' \
+		'  check_layer: {some: [layer(some) != 9, is 9]}' "  metadata: {some: {type: u32, $2}}" \
+		'  tensors: {"blk.{i}.attn_k.*": {transform: mul(layer(some))}}' >a.yaml
+}
+n=$(jq .num_hidden_layers "$DATA/wiki-7m/config.json")
+for list in "[range($n)]" 3; do
+	some "$list" 'each: layer(some)'
+	says "a value for each layer: $list" 0 "" --arch-file a.yaml
+	gguf-convert -q --arch-file a.yaml -o m.gguf m
+	is "... in metadata" "$(gguf-info --json --metadata m.gguf | jq -c '.metadata["llama.some"]')" \
+		"$(jq -nc "$list | if type == \"array\" then . else [range($n) | 3] end")"
+done
+some "[range($n) | if . == 1 then 9 else . end]" 'each: layer(some)'
+says "... in a check" 2 "config.json: some: layer 1: is 9" --arch-file a.yaml
+some "[range($n + 1)]" 'each: layer(some)'
+says "values of more layers" 2 "layer(some) != 9: layer needs a value for each layer" --arch-file a.yaml
+some "[range($n)]" 'value: layer(some)'
+says "a layer's value where there is no layer" 2 "layer(some): layer needs a value for each layer" --arch-file a.yaml
+some 3 'value: layer(some)'
+says "... unless all have the same" 0 "" --arch-file a.yaml
+some 3 'value: "layer(some, 1)"'
+says "two arguments" 2 "layer(some, 1): layer expects one argument" --arch-file a.yaml
+
 # ---- special tokens ----
 # tokens EOT: of a description that names tokens by text and id; the files name the first, and nothing has the last
 tokens()
