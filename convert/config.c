@@ -300,18 +300,36 @@ struct unread {
 	struct ggu_error *err;
 };
 
-/* Looks for entries of `part` whose pattern fits: *found, there is one; *yes, the expression of one holds. */
-static enum ggu_status says(const struct unread *u, const char *part, const char *path, bool *found, bool *yes)
+/* Does an entry of `ignore` say that the key changes nothing? */
+static enum ggu_status ignored(const struct unread *u, const char *path, bool *yes)
 {
-	const struct yaml_node *l = yaml_get(u->c->arch->convert, part);
-	enum ggu_status s = GGU_OK;
-	*found = *yes = false;
-	for (size_t k = 0; l && k < l->count && !s && !*yes; k++) {
-		if (!config_matches(l->keys[k]->text, path)) continue;
-		*found = true;
-		s = config_true(u->c, l->items[k], true, yes, u->err);
+	const struct yaml_node *l = yaml_get(u->c->arch->convert, "ignore");
+	*yes = false;
+	for (size_t k = 0; l && k < l->count && !*yes; k++)
+		if (config_matches(l->keys[k]->text, path)) TRY(config_true(u->c, l->items[k], true, yes, u->err));
+	return GGU_OK;
+}
+
+/* How much of a name a pattern gives; a name gives more than any pattern that fits it. */
+static size_t given(const char *pattern)
+{
+	size_t n = strchr(pattern, '*') == NULL;
+	for (; *pattern; pattern++) n += 2*(*pattern != '*');
+	return n;
+}
+
+/* The entry of `matters` that decides about a key; NULL: there is none. */
+static const struct yaml_node *rule_for(const struct unread *u, const char *path)
+{
+	const struct yaml_node *l = yaml_get(u->c->arch->convert, "matters"), *rule = NULL;
+	size_t best = 0;
+	for (size_t k = 0; l && k < l->count; k++) {
+		const char *pattern = l->keys[k]->text;
+		if (!config_matches(pattern, path) || given(pattern) < best) continue;
+		best = given(pattern);
+		rule = l->items[k];
 	}
-	return s;
+	return rule;
 }
 
 static enum ggu_status unread_object(const struct unread *u, const json_t *object, const char *prefix, bool silent);
@@ -321,22 +339,24 @@ static enum ggu_status unread_key(const struct unread *u, const json_t *object, 
 	const char *path, bool silent)
 {
 	double infinity;
-	bool found, yes, object_of_keys = json_is_object(value) && !file_json_infinity(value, &infinity);
+	const struct yaml_node *rule;
+	bool yes, object_of_keys = json_is_object(value) && !file_json_infinity(value, &infinity);
 	char *text;
 	struct ggu_error what;
 	enum ggu_status s;
 	if (json_is_null(value) || (json_is_array(value) && !json_array_size(value))) return GGU_OK;
 	if (config_keys_marked(u->c->keys, object, name))
 		return object_of_keys ? unread_object(u, value, path, silent) : GGU_OK;
+	rule = rule_for(u, path);
 	u->c->value = value;
-	s = says(u, "ignore", path, &found, &yes);
-	if (!s && !yes) s = says(u, "matters", path, &found, &yes);
+	s = ignored(u, path, &yes);
+	if (!s && !yes) s = config_true(u->c, rule, false, &yes, u->err);
 	u->c->value = NULL;
 	if (s || yes) return s;
-	if (!found && object_of_keys) return unread_object(u, value, path, silent);
-	if (!found && (silent || !u->warn)) return GGU_OK;
+	if (!rule && object_of_keys) return unread_object(u, value, path, silent);
+	if (!rule && (silent || !u->warn)) return GGU_OK;
 	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
-	if (found)
+	if (rule)
 		s = file_fail(u->err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, path,
 			"is %.40s, which changes the results, but %.40s has no rule for it", text ? text : "",
 			u->c->arch->file);

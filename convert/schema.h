@@ -25,7 +25,12 @@
  *                                                   of tokenizer_config.json counts), add_bos, kind (what a model
  *                                                   without a name is called, by which llama.cpp may know the
  *                                                   vocabulary; if null, after the architecture), and special tokens,
- *                                                   by their id or text: bos eos unk sep pad mask eot eom */
+ *                                                   by their id or text: bos eos unk sep pad mask eot eom
+ *
+ * A key that no expression has read is ignored if any pattern of `ignore` that fits says so. Of the patterns of
+ * `matters` that fit it, one decides: the key itself, or else that with the most characters besides * (of several, the
+ * last). So `attn_config.clip: value <= 8` is an exception to `attn_config.*: false`, whichever of two descriptions has
+ * which, if one is like the other. */
 #ifndef CONVERT_SCHEMA_H
 #define CONVERT_SCHEMA_H
 #include "config.h"

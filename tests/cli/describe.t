@@ -166,6 +166,21 @@ sed 's/^  ignore:$/&\n    stra*e: hidden_size > 0\n    odd.**: true/' "$SRC/mode
 config '.strange = 7 | .odd = {a: {b: 1}, c: 2}'
 says "what is ignored" 0 "" --arch-file a.yaml
 
+# of the patterns that fit, the one that gives most of the key decides, in whatever order
+for order in 1 2; do
+	a='"odd_*": value == 1' b='"odd_one*": value == 2' c='odd_one: value == 3'
+	[ $order = 1 ] || a="$c" c='"odd_*": value == 1'
+	printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'convert:' \
+		"  matters: {$a, $b, $c}" >a.yaml
+	for row in 'odd_one = 3/' 'odd_one = 1/odd_one' 'odd_one = 2/odd_one' 'odd_ones = 2/' 'odd_ones = 1/odd_ones' \
+		'odd_two = 1/' 'odd_two = 2/odd_two'; do
+		set=${row%%/*}
+		config ".$set"
+		[ "${row#*/}" ] || { says "$set is harmless" 0 "" --arch-file a.yaml; continue; }
+		says "$set is not" 2 "config.json: ${row#*/}: is ${set##* }, which changes" --arch-file a.yaml
+	done
+done
+
 # ---- values that cannot be meant ----
 for row in 'intermediate_size = 0/width: 0 is not between 1 and ' 'head_dim = 0/head_dim: 0 is not between 1 and ' \
 	'max_position_embeddings = [2048]/max_position_embeddings: is not a valid u32' \
