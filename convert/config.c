@@ -251,6 +251,14 @@ enum ggu_status config_layers(struct config *c, int64_t absent, int64_t *n, stru
 	return GGU_OK;
 }
 
+static enum ggu_status refuse(const struct config *c, const char *key, const char *why, struct ggu_error *err)
+{
+	char layer[32] = "";
+	if (c->i >= 0) snprintf(layer, sizeof layer, "layer %lld: ", (long long)c->i);
+	return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, key,
+		"%s%s (%.40s, architecture %.40s)", layer, why, c->hf_class, c->arch->name);
+}
+
 /* Checks the keys of one list, for layer c->i if that is not -1. */
 static enum ggu_status check_all(struct config *c, const struct yaml_node *l, struct ggu_error *err)
 {
@@ -258,12 +266,7 @@ static enum ggu_status check_all(struct config *c, const struct yaml_node *l, st
 		bool yes;
 		enum ggu_status s = config_true(c, l->items[k]->items[0], true, &yes, err);
 		if (s) return s;
-		if (yes) continue;
-		if (c->i < 0)
-			return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, l->keys[k]->text,
-				"%s", l->items[k]->items[1]->text);
-		return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, l->keys[k]->text,
-			"layer %lld: %s", (long long)c->i, l->items[k]->items[1]->text);
+		if (!yes) return refuse(c, l->keys[k]->text, l->items[k]->items[1]->text, err);
 	}
 	return GGU_OK;
 }
@@ -411,9 +414,12 @@ static enum ggu_status find_class(struct config *c, struct arch_set *set, struct
 	if (!whole && !part)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "architectures",
 			"does not name the model's class");
+	c->hf_class = whole;
 	if (whole) s = arch_find_class(set, whole, &c->arch, &c->defaults, err);
-	if (!s && part && (!c->arch || !c->arch->convert))
+	if (!s && part && (!c->arch || !c->arch->convert)) {
+		c->hf_class = part;
 		s = arch_find_class(set, part, &c->arch, &c->defaults, err);
+	}
 	if (s) return s;
 	if (c->arch && c->arch->convert) return GGU_OK;
 	return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, CONVERT_CLASS,

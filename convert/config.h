@@ -24,6 +24,7 @@ struct config {
 	const json_t *value;
 	struct config_keys *keys;               /* which keys were read */
 	const struct arch *arch;
+	const char *hf_class;                   /* of config.json, to which arch belongs; in root */
 	const struct yaml_node *defaults, *names;
 	struct expr_arena *arena;
 	struct expr_scope scope;
@@ -53,7 +54,8 @@ enum ggu_status config_count(struct config *c, const struct yaml_node *in, const
 	int64_t max, int64_t *n, struct ggu_error *err);
 /* The number of layers, before a loop over them. absent: as above. */
 enum ggu_status config_layers(struct config *c, int64_t absent, int64_t *n, struct ggu_error *err);
-/* Evaluates `check` and `check_layer`: the conditions under which the graph is right. */
+/* Evaluates `check` and `check_layer`: the conditions under which the graph is right. Messages name the class and the
+ * architecture, since a condition may be that of a description that this one is like. */
 enum ggu_status config_check(struct config *c, struct ggu_error *err);
 /* To be called after everything has been evaluated: checks the keys that no rule read and `ignore` does not list. Those
  * listed in `matters` are an error; the others and `module` are reported to warn one by one (NULL: not at all). */

@@ -293,7 +293,7 @@ static enum ggu_status checks(struct builder *b, const struct yaml_node *list)
 		TRY(build_eval(b, row->items[0], &v));
 		if (!expr_true(&v))
 			return ggu_fail(b->err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, list->keys[i]->text,
-				"%.100s (%s, line %u)", row->items[1]->text, row->file, row->line);
+				"%.100s (architecture %.40s)", row->items[1]->text, b->arch->name);
 	}
 	return GGU_OK;
 }

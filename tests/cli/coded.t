@@ -100,7 +100,7 @@ is "other codes of a Conv1D are transposed" "$(of coded conv)" "$(of floats turn
 folders gptq-4 1
 said() { jq ".quantization_config$1" "$TMP/coded/config.json" >"$TMP/c" && cp "$TMP/c" "$TMP/coded/config.json"; }
 said ' |= . + {checkpoint_format: "marlin"}'
-refused "a packing that is not GPTQ's" "its weights are quantized: convert the model that it was made from"
+refused "a packing that is not GPTQ's" "its weights are quantized: convert the original"
 folders awq 1
 said '.version = "gemv"'
 refused "another one of AWQ" "its weights are quantized: convert"

@@ -137,7 +137,7 @@ modules Normalize
 says "one that changes only the length of a row" 0 ""
 config '.quantization_config = {quant_method: "hqq"}'
 says "quantized weights" 2 \
-	"its weights are quantized: convert the model that it was made from, or a copy in BF16"
+	"its weights are quantized: convert the original, or a copy in BF16 of a model that was trained so (LlamaFor"
 # yarn KEYS: the file of rope_scaling with these beside what yarn needs
 yarn()
 {
@@ -327,6 +327,13 @@ altered()
 for arch in gpt_oss granitemoehybrid olmo3 gemma3-rope-parameters; do
 	altered "$arch" '.layer_types += .layer_types' \
 		"num_hidden_layers: does not match the length of layer_types"
+done
+# a condition that is llama's, of classes of three architectures
+for row in llama/LlamaForCausalLM/llama mixtral/MixtralForCausalLM/llama gemma/GemmaForCausalLM/gemma \
+	qwen3/Qwen3ForCausalLM/qwen3; do
+	class=${row#*/}
+	altered "${row%%/*}" '.rope_scaling = {rope_type: "ntk", factor: 2}' \
+		"only dynamic, linear, llama3 and yarn are supported (${class%/*}, architecture ${class#*/})"
 done
 altered cohere2 '.layer_types = [range(.num_hidden_layers + 1) |
 	if . % 4 == 3 then "full_attention" else "sliding_attention" end]' \

@@ -88,7 +88,7 @@ refused "a head as wide as 2^32" "head_dim: "
 
 make_model $eps=1e-5 llama.rope.scaling.type=longrope
 refused "a scaling that the graph does not do" \
-	"rope.scaling.type: only linear and yarn are supported (llama.yaml, line "
+	"rope.scaling.type: only linear and yarn are supported (architecture llama)"
 for t in $b.attn_q_norm.weight:f32:16 $b.attn_q.scale:f32:1 blk.1.attn_norm.weight:f32:32 extra:f32:2; do
 	make_model $eps=1e-5 $t
 	refused "a tensor that no layer has a use for" "${t%%:*}: no layer reads it (llama.yaml)"
