@@ -419,8 +419,7 @@ static enum ggu_status load(struct convert *c, const char *dir, const struct con
 	struct ggu_error card = { 0 }, left_out;
 	struct expr_value kind = { 0 };
 	uint32_t file_type = 0;
-	enum ggu_status s = arch_set_new(&c->archs, err);
-	if (!s && o->arch_file) s = arch_set_add_file(c->archs, o->arch_file, err);
+	enum ggu_status s = arch_set_open(&c->archs, o->arch_files, o->n_arch_files, err);
 	if (!s && !o->vocab_only) s = tell_adapter(dir, o, err);
 	if (!s) s = config_open(&c->config, dir, c->archs, o->vocab_only, err);
 	if (!s) c->config.coded = coded_is(&c->config);
@@ -465,14 +464,13 @@ enum ggu_status convert_open(struct convert **out, const char *dir, const struct
 	return s;
 }
 
-enum ggu_status convert_classes(const char *arch_file, void (*each)(void *ctx, const char *hf_class, const char *arch),
-	void *ctx, struct ggu_error *err)
+enum ggu_status convert_classes(const char *const *arch_files, size_t n_arch_files,
+	void (*each)(void *ctx, const char *hf_class, const char *arch), void *ctx, struct ggu_error *err)
 {
 	struct arch_set *set;
-	enum ggu_status s = arch_set_new(&set, err);
+	enum ggu_status s = arch_set_open(&set, arch_files, n_arch_files, err);
 	if (s) return s;
-	if (arch_file) s = arch_set_add_file(set, arch_file, err);
-	if (!s) s = arch_set_all(set, err);
+	s = arch_set_all(set, err);
 	for (size_t i = 0; !s && i < arch_count(set); i++) {
 		const struct yaml_node *classes = arch_at(set, i)->classes;
 		for (size_t k = 0; k < classes->count; k++) each(ctx, classes->keys[k]->text, arch_at(set, i)->name);

@@ -20,7 +20,7 @@ struct convert_options {
 	bool vocab_only;                /* metadata and vocabulary, no tensors; config.json may be missing */
 	const char *name;               /* general.name; NULL: from the model card or config */
 	const char *metadata;           /* path of a JSON object whose keys override all others */
-	const char *arch_file;          /* a YAML description to use besides the built-in ones */
+	const char *const *arch_files; size_t n_arch_files;     /* descriptions to use besides the built-in ones */
 	void (*warn)(void *ctx, const struct ggu_error *what); void *warn_ctx;
 };
 
@@ -45,7 +45,7 @@ enum ggu_status convert_read(struct convert *c, struct recode_piece *p, struct g
 enum ggu_status convert_finish(struct recode_piece *p, struct ggu_error *err);
 void convert_close(struct convert *c);
 /* Every Hugging Face class that has a description, sorted by architecture. */
-enum ggu_status convert_classes(const char *arch_file, void (*each)(void *ctx, const char *hf_class, const char *arch),
-	void *ctx, struct ggu_error *err);
+enum ggu_status convert_classes(const char *const *arch_files, size_t n_arch_files,
+	void (*each)(void *ctx, const char *hf_class, const char *arch), void *ctx, struct ggu_error *err);
 
 #endif

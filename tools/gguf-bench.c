@@ -22,6 +22,7 @@
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
+#include "sandbox.h"
 #include "synthetic.h"
 
 enum { MAX_LIST = 16, MAX_REPEAT = 1000 };
@@ -29,7 +30,8 @@ struct list { size_t n, v[MAX_LIST]; };
 
 static int parse_list(void *to, const char *text);
 static struct {
-	const char *model, *synthetic, *save, *arch_file, *output;
+	const char *model, *synthetic, *save, *output;
+	struct opt_list arch_files;
 	struct list prompt, generate, depth;
 	int jobs, repeat;
 	struct load_place place;
@@ -50,7 +52,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "profile", &o.profile, "also show where the time goes"),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_STR(0, "save", &o.save, "FILE", "write the model of --synthetic to FILE and measure nothing"),
-	OPT_ARCH_FILE(&o.arch_file),
+	OPT_ARCH_FILES(&o.arch_files),
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -362,7 +364,7 @@ static void save(struct out *out, const void *bytes, size_t n)
 
 static struct model *open_synthetic(const void *bytes, size_t n, struct ggu_pool *pool)
 {
-	struct model_options options = { o.arch_file, pool, NULL, load_hold(&o.place) };
+	struct model_options options = { o.arch_files.v, o.arch_files.n, pool, NULL, load_hold(&o.place) };
 	struct ggu_error err;
 	struct model *m;
 	if (ggu_open_memory(&options.file, bytes, n, NULL, &err) || model_open(&m, NULL, &options, &err))
@@ -394,7 +396,7 @@ int main(int argc, char **argv)
 		"measure how fast a model is evaluated, beside the machine's limits",
 		"-m MODEL | --synthetic SIZE,TYPE [--prompt N[,N...]] [--generate N[,N...]] [--depth N[,N...]] "
 		"[--cache-type-k T] [--cache-type-v T] [--repeat N] "
-		"[--profile] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [--json] [-o FILE] "
+		"[--profile] [--pin] [--mlock] [--no-mmap] [--arch-file YAML]... [--json] [-o FILE] "
 		"[-j N]\n--synthetic SIZE,TYPE [-j N] --save FILE", 0, 0 });
 	if (!o.model && !o.synthetic) msg_usage("no model given: use -m MODEL or --synthetic SIZE,TYPE");
 	if (o.model && o.synthetic) msg_usage("-m and --synthetic cannot be combined");
@@ -403,17 +405,17 @@ int main(int argc, char **argv)
 		"repeat profile pin mlock no-mmap arch-file json output");
 	cpu_name(cpu, sizeof cpu);
 	out = out_open(o.save ? o.save : o.output, o.save != NULL);
-	pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file }, 2,
-		o.save ? o.save : o.output);
+	sandbox_inputs(o.arch_files.v, o.arch_files.n);
+	pool = load_pool(o.jobs, o.place.pin, &o.model, 1, o.save ? o.save : o.output);
 	if (o.synthetic) bytes = synthetic_make(o.synthetic, pool, &n_bytes);
 	if (o.save) save(out, bytes, n_bytes);
 	else {
 		b.m = bytes ? open_synthetic(bytes, n_bytes, pool)
-			: load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
+			: load_model_held(o.model, &o.arch_files, pool, load_hold(&o.place));
 		load_refuse_encoder(b.m, model_name());
 		choose_tests(b.m);
 		if (o.model) out_refuse_sources(out, o.model, model_file(b.m));
-		out_refuse_input(out, o.arch_file);
+		out_refuse_inputs(out, o.arch_files.v, o.arch_files.n);
 		out_take_stdout(out);
 		b.limits = limits_of(quant_selected(), pool);
 		b.weight_limit = in_blocks(model_file(b.m)) ? b.limits.int16_gmacs : b.limits.f32_gmacs;

@@ -26,7 +26,8 @@
 #include "typeplan.h"
 
 static struct {
-	const char *type, *imatrix, *out, *name, *metadata, *arch_file;
+	const char *type, *imatrix, *out, *name, *metadata;
+	struct opt_list arch_files;
 	bool vocab_only, dry_run;
 	int jobs;
 } o = { .type = "auto" };
@@ -39,7 +40,7 @@ static const struct opt opts[] = {
 	OPT_FILE(0, "metadata", &o.metadata, "JSON", "metadata from the object in this file, which overrides all else"),
 	OPT_FLAG('n', "dry-run", &o.dry_run, "show what each tensor would become; read no weights, write no file"),
 	OPT_FLAG('v', "verbose", &msg_verbose, "print a line for each tensor with its error"),
-	OPT_ARCH_FILE(&o.arch_file),
+	OPT_ARCH_FILES(&o.arch_files),
 	OPT_OUTPUT(&o.out),
 	OPT_JOBS(&o.jobs),
 	OPT_COMMON, OPT_END
@@ -143,7 +144,7 @@ _Noreturn static void refuse(const char *dir, const struct ggu_error *err)
 	if (strcmp(err->where, CONVERT_CLASS) || err->code != GGU_ERR_UNSUPPORTED) msg_die_error(dir, err);
 	/* before the message, which a long list would scroll away */
 	fprintf(stderr, "Known classes, and their architectures (--arch-file adds one):\n");
-	convert_classes(o.arch_file, print_class, NULL, &other);
+	convert_classes(o.arch_files.v, o.arch_files.n, print_class, NULL, &other);
 	msg_die_error(dir, err);
 }
 
@@ -182,7 +183,7 @@ static void refuse_inputs(const struct out *out, const char *dir)
 	struct dirent *e;
 	out_refuse_input(out, o.imatrix);
 	out_refuse_input(out, o.metadata);
-	out_refuse_input(out, o.arch_file);
+	out_refuse_inputs(out, o.arch_files.v, o.arch_files.n);
 	while (d && (e = readdir(d)) != NULL) {
 		char *path = msg_need(file_path(dir, e->d_name));
 		if (is_input(path)) out_refuse_input(out, path);
@@ -204,7 +205,7 @@ int main(int argc, char **argv)
 
 	opt_parse(argc, argv, opts,
 		&(struct opt_program){ "gguf-convert", "convert a Hugging Face checkpoint to GGUF",
-		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-nv] [--arch-file YAML] [-j N] "
+		"[-t TYPE] [-i FILE] [--vocab-only] [--name NAME] [--metadata JSON] [-nv] [--arch-file YAML]... [-j N] "
 		"[-o FILE] DIR", 1, 1 });
 	if (o.vocab_only) opt_refuse("--vocab-only", "type imatrix verbose");
 	recipe = recipe_of(o.type);
@@ -217,12 +218,13 @@ int main(int argc, char **argv)
 	out = out_open(o.dry_run ? NULL : o.out, !o.dry_run);
 	refuse_inputs(out, dir);
 	if (!o.jobs) o.jobs = ggu_cpu_count();  /* reads files, so before the sandbox */
-	sandbox_enter((const char *[]){ argv[0], o.imatrix, o.metadata, o.arch_file }, 4, o.out);
+	sandbox_inputs(o.arch_files.v, o.arch_files.n);
+	sandbox_enter((const char *[]){ argv[0], o.imatrix, o.metadata }, 3, o.out);
 	if (o.imatrix && imatrix_read(&im, o.imatrix, &err)) msg_die_error(o.imatrix, &err);
 	if (convert_open(&c, dir, &(struct convert_options){ .type = recipe ? "exact" : o.type,
-		.vocab_only = o.vocab_only, .name = o.name,
-		.metadata = o.metadata, .arch_file = o.arch_file, .warn = warn, .warn_ctx = (void *)(uintptr_t)dir },
-			&err)) refuse(dir, &err);
+		.vocab_only = o.vocab_only, .name = o.name, .metadata = o.metadata, .arch_files = o.arch_files.v,
+		.n_arch_files = o.arch_files.n, .warn = warn, .warn_ctx = (void *)(uintptr_t)dir }, &err))
+		refuse(dir, &err);
 	struct ggu_meta *meta = plan(&j, c, dir, recipe, im);
 	struct ggu_writer *w = remake_run_writer(&j.r, meta);
 	if (o.dry_run) print_plan(c, &j, ggu_writer_file_bytes(w));

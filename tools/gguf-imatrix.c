@@ -28,7 +28,8 @@
 #include "temp.h"
 
 static struct {
-	const char *model, *output, *checkpoint, *dataset, *arch_file;
+	const char *model, *output, *checkpoint, *dataset;
+	struct opt_list arch_files;
 	int ctx, batch, jobs, block, stride;
 	struct load_place place;
 	uint64_t chunks, from, every;
@@ -58,7 +59,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "json", &o.json, "with --stats: print JSON"),
 	OPT_FLAG(0, "partial", &o.partial, "write sums in full precision, for --merge"),
 	OPT_FLAG(0, "dat", &o.dat, "write the old form, llama.cpp's .dat"),
-	OPT_ARCH_FILE(&o.arch_file),
+	OPT_ARCH_FILES(&o.arch_files),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -212,11 +213,12 @@ static void measure(const char *text_name)
 	struct out *out = out_open(o.output, true);
 	if (o.checkpoint) out_check(o.checkpoint);
 	sandbox_output(o.checkpoint);
-	c.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, text_name, o.arch_file }, 3, o.output);
+	sandbox_inputs(o.arch_files.v, o.arch_files.n);
+	c.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, text_name }, 2, o.output);
 	out_refuse_input(out, text_name);
 	out_refuse_input(out, o.checkpoint);    /* which is removed at the end */
-	out_refuse_input(out, o.arch_file);
-	c.model = load_model_held(o.model, o.arch_file, c.pool, load_hold(&o.place));
+	out_refuse_inputs(out, o.arch_files.v, o.arch_files.n);
+	c.model = load_model_held(o.model, &o.arch_files, c.pool, load_hold(&o.place));
 	out_refuse_sources(out, o.model, model_file(c.model));
 	c.process_output = (o.process_output || o.covariance) && model_has_head(c.model);
 	c.block = o.block ? (size_t)o.block : usual_block(model_n_embd(c.model));
@@ -307,7 +309,7 @@ int main(int argc, char **argv)
 		&(struct opt_program){ "gguf-imatrix", "collect, merge and show importance matrices",
 		"-m MODEL [--ctx N] [--from N] [--chunks N] [--batch N] [--process-output] [--covariance] [--block N] "
 		"[--stride N] [--special] [--dataset NAME] [--checkpoint FILE [--every N]] [--pin] [--mlock] "
-		"[--no-mmap] [--arch-file YAML] [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
+		"[--no-mmap] [--arch-file YAML]... [--dat | --partial] [-j N] [-o FILE] [TEXT]\n"
 		"--merge [--ctx N] [--dat | --partial] [-o FILE] A ...\n"
 		"--stats [--json] [-o FILE] [A]", 0, -1 });
 	if (!!o.model + o.merge + o.stats != 1) msg_usage("give one of -m, --merge and --stats");

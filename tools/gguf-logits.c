@@ -14,9 +14,11 @@
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
+#include "sandbox.h"
 
 static struct {
-	const char *model, *arch_file, *output, *source;
+	const char *model, *output, *source;
+	struct opt_list arch_files;
 	int jobs, batch;
 	struct load_place place;
 	bool hidden;
@@ -26,7 +28,7 @@ static const struct opt opts[] = {
 	OPT_FILE(0, "source", &o.source, "FILE", "ids for the encoder of a model that has one, a line for each of IDS"),
 	OPT_FLAG(0, "hidden", &o.hidden, "write the residual stream instead of logits"),
 	LOAD_BATCH_OPTION(&o.batch),
-	OPT_ARCH_FILE(&o.arch_file),
+	OPT_ARCH_FILES(&o.arch_files),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -192,18 +194,19 @@ int main(int argc, char **argv)
 {
 	int n = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-logits", "evaluate token ids to logits",
 		"-m MODEL [--source FILE] [--hidden] [--batch N] [--pin] [--mlock] [--no-mmap] "
-		"[--arch-file YAML] [-o FILE] [-j N] [IDS]", 0, 1 });
+		"[--arch-file YAML]... [-o FILE] [-j N] [IDS]", 0, 1 });
 	const char *file = msg_name(n ? argv[0] : NULL);
 	if (o.source && !strcmp(o.source, "-") && (!n || !strcmp(argv[0], "-")))
 		msg_usage("the ids of both --source and IDS cannot be standard input");
 	struct out *out = out_open(o.output, true);
+	sandbox_inputs(o.arch_files.v, o.arch_files.n);
 	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin,
-		(const char *[]){ o.model, o.arch_file, n ? argv[0] : NULL, o.source }, 4, o.output);
-	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
+		(const char *[]){ o.model, n ? argv[0] : NULL, o.source }, 3, o.output);
+	struct model *m = load_model_held(o.model, &o.arch_files, pool, load_hold(&o.place));
 	struct group g = { .m = m, .n_batch = (size_t)o.batch, .out = out };
 	char *text = read_text(n ? argv[0] : NULL, file);
 	out_refuse_sources(out, o.model, model_file(m));
-	out_refuse_input(out, o.arch_file);
+	out_refuse_inputs(out, o.arch_files.v, o.arch_files.n);
 	out_refuse_input(out, n ? argv[0] : "-");
 	out_refuse_input(out, o.source);
 	read_source(&g, file, text);

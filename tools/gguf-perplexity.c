@@ -22,12 +22,12 @@
 #include "teams.h"
 
 static struct {
-	const char *model, *base, *arch_file, *save, *output;
+	const char *model, *base, *save, *output;
 	int jobs, ctx, chunks, from, batch;
 	struct load_place place;
 	struct load_cache cache;
 	bool no_bos, no_special, json, partial, merge;
-	struct opt_list fail_above;
+	struct opt_list fail_above, arch_files;
 } o = { .ctx = 512, .batch = MODEL_BATCH };
 static const struct opt opts[] = {
 	OPT_FILE('m', "model", &o.model, "MODEL", "the GGUF file to measure"),
@@ -44,7 +44,7 @@ static const struct opt opts[] = {
 	OPT_FLAG(0, "json", &o.json, "print JSON"),
 	OPT_FLAG(0, "partial", &o.partial, "print every score as JSON, for --merge"),
 	OPT_FLAG(0, "merge", &o.merge, "combine what --partial printed"),
-	OPT_ARCH_FILE(&o.arch_file),
+	OPT_ARCH_FILES(&o.arch_files),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -237,7 +237,7 @@ static void refuse_inputs(const struct job *j, const struct out *out, const char
 	out_refuse_sources(out, o.model, model_file(j->a));
 	if (j->b) out_refuse_sources(out, o.base, model_file(j->b));
 	out_refuse_input(out, o.base);
-	out_refuse_input(out, o.arch_file);
+	out_refuse_inputs(out, o.arch_files.v, o.arch_files.n);
 	out_refuse_input(out, text ? text : "-");
 }
 
@@ -421,7 +421,7 @@ static int merge(char **files, int n)
 
 static struct model *open_model(const struct job *j, const char *path)
 {
-	struct model *m = load_model_held(path, o.arch_file, j->pool, load_hold(&o.place));
+	struct model *m = load_model_held(path, &o.arch_files, j->pool, load_hold(&o.place));
 	if (!model_has_head(m)) msg_die("%s: the model has no logits", path);
 	load_refuse_encoder(m, path);
 	return m;
@@ -436,7 +436,8 @@ static int evaluate(const char *text)
 	j.cache = load_cache_types(&o.cache, GGU_TYPE_F32);
 	open_outputs(&j);
 	sandbox_output(o.save);
-	j.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, o.arch_file, text }, 4, o.output);
+	sandbox_inputs(o.arch_files.v, o.arch_files.n);
+	j.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, text }, 3, o.output);
 	j.a = open_model(&j, o.model);
 	j.from_file = o.base && logits_file_open(&j.base, o.base);
 	if (o.base && !j.from_file) j.b = open_model(&j, o.base);
@@ -470,7 +471,7 @@ int main(int argc, char **argv)
 		"measure perplexity, and the divergence from another model",
 		"-m MODEL [--base MODEL|LOGITS] [--ctx N] [--from N] [--chunks N] [--no-bos] [--no-special] "
 		"[--batch N] [--cache-type-k T] [--cache-type-v T] [--fail-above NAME=X]... [--save-logits FILE] "
-		"[--json | --partial] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] [-o FILE] [-j N] [TEXT]\n"
+		"[--json | --partial] [--pin] [--mlock] [--no-mmap] [--arch-file YAML]... [-o FILE] [-j N] [TEXT]\n"
 		"--merge [--fail-above NAME=X]... [--json | --partial] [-o FILE] A ...", 0, -1 });
 	if (!!o.model + o.merge != 1) msg_usage("give one of -m and --merge");
 	if (o.json && o.partial) msg_usage("--json and --partial cannot be combined");

@@ -16,9 +16,11 @@
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
+#include "sandbox.h"
 
 static struct {
-	const char *model, *prompt, *arch_file, *output;
+	const char *model, *prompt, *output;
+	struct opt_list arch_files;
 	int jobs, n, top_k, ctx;
 	uint64_t seed;
 	double temp, top_p;
@@ -39,7 +41,7 @@ static const struct opt opts[] = {
 		"use at most N positions (default: what prompt and -n need)"),
 	LOAD_CACHE_OPTIONS(&o.cache, "i16"),
 	OPT_FLAG(0, "ids", &o.ids, "print token ids instead of text"),
-	OPT_ARCH_FILE(&o.arch_file),
+	OPT_ARCH_FILES(&o.arch_files),
 	LOAD_PLACE_OPTIONS(&o.place),
 	OPT_OUTPUT(&o.output),
 	OPT_JOBS(&o.jobs),
@@ -154,13 +156,14 @@ int main(int argc, char **argv)
 {
 	int operands = opt_parse(argc, argv, opts, &(struct opt_program){ "gguf-run", "complete a prompt",
 		"-m MODEL [-p PROMPT] [-n N] [--seed S] [--temp T] [--top-k K] [--top-p P] [--ctx N] "
-		"[--cache-type-k T] [--cache-type-v T] [--ids] [--pin] [--mlock] [--no-mmap] [--arch-file YAML] "
+		"[--cache-type-k T] [--cache-type-v T] [--ids] [--pin] [--mlock] [--no-mmap] [--arch-file YAML]... "
 		"[-o FILE] [-j N] [FILE]", 0, 1 });
 	if (o.prompt && operands) msg_usage("two prompts given: -p and FILE");
 	struct out *out = out_open(o.output, false);
-	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.arch_file,
-		operands ? argv[0] : NULL }, 3, o.output);
-	struct model *m = load_model_held(o.model, o.arch_file, pool, load_hold(&o.place));
+	sandbox_inputs(o.arch_files.v, o.arch_files.n);
+	struct ggu_pool *pool = load_pool(o.jobs, o.place.pin,
+		(const char *[]){ o.model, operands ? argv[0] : NULL }, 2, o.output);
+	struct model *m = load_model_held(o.model, &o.arch_files, pool, load_hold(&o.place));
 	struct vocab *v;
 	struct tokenizer *t;
 	struct detokenizer *d;
@@ -169,7 +172,7 @@ int main(int argc, char **argv)
 	size_t n, bytes, full;
 	const char *rest;
 	out_refuse_sources(out, o.model, model_file(m));
-	out_refuse_input(out, o.arch_file);
+	out_refuse_inputs(out, o.arch_files.v, o.arch_files.n);
 	if (!o.prompt) out_refuse_input(out, operands ? argv[0] : "-");
 	load_tokenizer(m, o.model, &v, &t);
 	n = read_prompt(m, v, t, operands ? argv[0] : NULL, &ids);

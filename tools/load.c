@@ -61,22 +61,27 @@ void load_tell_of_shrinking(void)
 	sigaction(SIGBUS, &act, NULL);
 }
 
-struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool)
+struct model *load_model(const char *path, const struct opt_list *arch_files, struct ggu_pool *pool)
 {
-	return load_model_held(path, arch_file, pool, 0);
+	return load_model_held(path, arch_files, pool, 0);
 }
 void load_refuse_encoder(const struct model *m, const char *path)
 {
 	if (model_has_encoder(m)) msg_die("%s: has an encoder; this program evaluates decoders only", path);
 }
 
-struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold)
+struct model *load_model_held(const char *path, const struct opt_list *arch_files, struct ggu_pool *pool,
+	unsigned hold)
 {
-	struct model_options o = { arch_file, pool, .hold = hold };
+	struct model_options o = { .pool = pool, .hold = hold };
 	struct ggu_error err;
 	struct model *m;
 	if (!path) msg_usage("no model given: use -m MODEL");
 	if (!strcmp(path, "-")) msg_usage("the model cannot be standard input: it is mapped into memory");
+	if (arch_files) {
+		o.arch_files = arch_files->v;
+		o.n_arch_files = arch_files->n;
+	}
 	load_tell_of_shrinking();
 	if (model_open(&m, path, &o, &err)) msg_die_error(path, &err);
 	return m;

@@ -6,6 +6,7 @@
 #include "../libgguf/pool.h"
 #include "../model/eval/model.h"
 #include "../model/vocab/tokenizer.h"
+#include "opt.h"
 
 /* Enters the sandbox for the n inputs and the output (sandbox.h), then starts the threads, which are in it too. jobs 0:
  * ggu_cpu_count. pin: each thread stays on a core of its own, fast cores first. */
@@ -27,9 +28,10 @@ struct load_cache { const char *k, *v; };
 unsigned load_hold(const struct load_place *p);         /* for model_options */
 /* From here on, a mapped file that shrinks ends the program with a message and exit 2. load_model calls it. */
 void load_tell_of_shrinking(void);
-/* path NULL: "-m is missing" */
-struct model *load_model(const char *path, const char *arch_file, struct ggu_pool *pool);
-struct model *load_model_held(const char *path, const char *arch_file, struct ggu_pool *pool, unsigned hold);
+/* path NULL: "-m is missing"; arch_files: of OPT_ARCH_FILES, NULL: none */
+struct model *load_model(const char *path, const struct opt_list *arch_files, struct ggu_pool *pool);
+struct model *load_model_held(const char *path, const struct opt_list *arch_files, struct ggu_pool *pool,
+	unsigned hold);
 /* Dies if the model has an encoder, for programs whose texts have one part. */
 void load_refuse_encoder(const struct model *m, const char *path);
 /* Warns if n positions are more than the model was trained for. */

@@ -113,15 +113,13 @@ static void set(const struct opt *o, const char *shown, const char *arg)
 	size_t i = 0;
 	while (i < MOST_GIVEN && given[i] && given[i] != o) i++;
 	if (i < MOST_GIVEN) given[i] = o;
+	if ((o->kind == OPT_K_FILE || o->kind == OPT_K_FILES) && arg && !*arg)
+		msg_usage("%s expects %s, not ''", shown, o->arg);
 	switch (o->kind) {
 	case OPT_K_FLAG: *(bool *)o->to = true; break;
-	case OPT_K_FILE:
-		if (!*arg) msg_usage("%s expects %s, not ''", shown, o->arg);
-		*(const char **)o->to = arg;
-		break;
-	case OPT_K_STR: *(const char **)o->to = arg; break;
+	case OPT_K_FILE: case OPT_K_STR: *(const char **)o->to = arg; break;
 	case OPT_K_SIZE: set_size(o, shown, arg); break;
-	case OPT_K_LIST:
+	case OPT_K_FILES: case OPT_K_LIST:
 		l = o->to;
 		l->v = msg_need(ggu_grow(l->v, l->n, sizeof *l->v));
 		l->v[l->n++] = arg;

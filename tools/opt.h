@@ -22,14 +22,14 @@
 #include <stdint.h>
 
 enum opt_kind { OPT_K_END, OPT_K_FLAG, OPT_K_STR, OPT_K_FILE, OPT_K_INT, OPT_K_U64, OPT_K_DOUBLE, OPT_K_SIZE,
-	OPT_K_LIST, OPT_K_CALL, OPT_K_COMMON };
+	OPT_K_LIST, OPT_K_FILES, OPT_K_CALL, OPT_K_COMMON };
 struct opt_list { const char **v; size_t n; };          /* repeatable options, in order */
 struct opt {
 	enum opt_kind kind;
 	char letter;                    /* or 0 */
 	const char *name;               /* long, without --; or NULL */
 	/* of FLAG a bool, INT an int, U64 and SIZE a uint64_t, DOUBLE a double, STR and FILE a const char *,
-	 * LIST its list */
+	 * LIST and FILES their list */
 	void *to;
 	const char *arg;                /* name of the argument in help, or NULL for flags */
 	const char *help;               /* one line; NULL: not shown by -h */
@@ -46,12 +46,15 @@ struct opt {
 /* uint64_t; k, M, G, T after the number are powers of 1000, Ki, Mi, Gi, Ti of 1024, and a B may follow */
 #define OPT_SIZE(l, n, to, arg, help)           { OPT_K_SIZE, l, n, to, arg, help, 0, 0, NULL }
 #define OPT_LIST(l, n, to, arg, help)           { OPT_K_LIST, l, n, to, arg, help, 0, 0, NULL }
+/* a LIST of names of inputs */
+#define OPT_FILES(l, n, to, arg, help)          { OPT_K_FILES, l, n, to, arg, help, 0, 0, NULL }
 #define OPT_CALL(l, n, to, arg, call, help)     { OPT_K_CALL, l, n, to, arg, help, 0, 0, call }
 #define OPT_JOBS(to)    OPT_INT('j', "jobs", to, "N", 0, 1024, \
 	"threads (default and 0: the cores this process may use)")
 #define OPT_ONE_JOB(to) OPT_INT('j', "jobs", to, "N", 0, 1024, "accepted for consistency; only one thread is used")
 #define OPT_OUTPUT(to)  OPT_STR('o', "output", to, "FILE", "write to FILE, complete or not at all (default: stdout)")
-#define OPT_ARCH_FILE(to) OPT_FILE(0, "arch-file", to, "YAML", "also use the architecture described in YAML")
+#define OPT_ARCH_FILES(to) OPT_FILES(0, "arch-file", to, "YAML", \
+	"also use the architecture described in YAML; may be repeated")
 /* -q, --no-sandbox, -h/--help, --version, --completion */
 #define OPT_COMMON      { OPT_K_COMMON, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }
 #define OPT_END         { OPT_K_END, 0, NULL, NULL, NULL, NULL, 0, 0, NULL }

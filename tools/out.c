@@ -171,6 +171,11 @@ void out_refuse_input(const struct out *o, const char *input)
 		msg_die("%s: input and output are the same file", msg_name(input));
 }
 
+void out_refuse_inputs(const struct out *o, const char *const *inputs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) out_refuse_input(o, inputs[i]);
+}
+
 void out_refuse_sources(const struct out *o, const char *name, const struct ggu_file *f)
 {
 	out_refuse_input(o, name);

@@ -19,6 +19,8 @@ void out_check(const char *name);
 bool out_is(const struct out *o, const char *input);
 /* Dies if it is, or if input is named as a shard and another shard of the set is. */
 void out_refuse_input(const struct out *o, const char *input);
+/* The same for each of inputs[0..n-1]. */
+void out_refuse_inputs(const struct out *o, const char *const *inputs, size_t n);
 /* The same for each shard of f, which was opened as name. */
 void out_refuse_sources(const struct out *o, const char *name, const struct ggu_file *f);
 void out_reserve(struct out *o, uint64_t bytes);                /* full disk shows here */

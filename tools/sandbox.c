@@ -17,6 +17,14 @@ void sandbox_output(const char *name)
 	else msg_die("more outputs than the sandbox knows of");
 }
 
+static struct { const char *const *v; size_t n; } more_inputs;
+
+void sandbox_inputs(const char *const *names, size_t n)
+{
+	more_inputs.v = names;
+	more_inputs.n = n;
+}
+
 /* The run-time library of a sanitizer looks at /proc when the program ends. */
 #if defined __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
@@ -104,6 +112,7 @@ static bool restrict_to(const char *const *inputs, int n)
 	rules = (int)syscall(CREATE_RULESET, &set, version >= 4 ? sizeof set : sizeof set.handled_fs, 0);
 	if (rules < 0) return false;
 	for (int i = 0; i < n; i++) allow_input(rules, inputs[i]);
+	for (size_t i = 0; i < more_inputs.n; i++) allow_input(rules, more_inputs.v[i]);
 	for (int i = 0; i < n_outputs; i++) allow_folder_of(rules, outputs[i], write);
 	done = !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !syscall(RESTRICT_SELF, rules, 0);
 	close(rules);

@@ -254,6 +254,17 @@ enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct g
 	return st;
 }
 
+enum ggu_status arch_set_open(struct arch_set **out, const char *const *files, size_t n, struct ggu_error *err)
+{
+	struct arch_set *s;
+	enum ggu_status st = arch_set_new(&s, err);
+	if (st) return st;
+	for (size_t i = 0; i < n && !st; i++) st = arch_set_add_file(s, files[i], err);
+	if (st) arch_set_free(s);
+	else *out = s;
+	return st;
+}
+
 void arch_set_free(struct arch_set *s)
 {
 	if (!s) return;

@@ -37,6 +37,8 @@ struct arch {
 };
 struct arch_set;
 enum ggu_status arch_set_new(struct arch_set **out, struct ggu_error *err);     /* with the built-in ones */
+/* with the built-in ones, and those of files[0..n-1], added in order */
+enum ggu_status arch_set_open(struct arch_set **out, const char *const *files, size_t n, struct ggu_error *err);
 enum ggu_status arch_set_empty(struct arch_set **out, struct ggu_error *err);   /* without them */
 /* text[n] is copied; file is its name in messages */
 enum ggu_status arch_set_add(struct arch_set *s, const char *file, const char *text, size_t n, struct ggu_error *err);

@@ -30,8 +30,7 @@ static enum ggu_status build(struct model *m, const struct model_options *o, str
 {
 	struct ggu_str name;
 	const struct arch *a = NULL;
-	enum ggu_status s = arch_set_new(&m->archs, err);
-	if (!s && o->arch_file) s = arch_set_add_file(m->archs, o->arch_file, err);
+	enum ggu_status s = arch_set_open(&m->archs, o->arch_files, o->n_arch_files, err);
 	if (s) return s;
 	if (!ggu_meta_str(ggu_file_meta(m->file), "general.architecture", &name))
 		return ggu_fail(err, GGU_ERR_MISSING, GGU_NO_OFFSET, "general.architecture",

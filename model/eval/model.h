@@ -20,7 +20,7 @@
 
 struct model;
 struct model_options {
-	const char *arch_file;          /* extra architecture description, or NULL */
+	const char *const *arch_files; size_t n_arch_files;     /* extra descriptions of architectures */
 	struct ggu_pool *pool;          /* of its works, one call at a time; NULL: one thread */
 	struct ggu_file *file;          /* not NULL: an open file to use instead of path; model_open takes ownership */
 	bool lent;                      /* ... or not: whoever opened the file closes it, after the model */

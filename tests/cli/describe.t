@@ -113,6 +113,30 @@ config '.architectures = ["LlamaForCausalLM"]'
 ok "... and not that of the ones like it" gguf-convert -q --arch-file a.yaml -o m.gguf m
 is "... it is llama" "$(gguf-info --json --metadata m.gguf | jq -r '.metadata["general.architecture"]')" llama
 
+# ---- several files ----
+mkdir -p bases
+printf '%s\n' 'schema: 1' 'arch: mine' 'convert: {metadata: {extra: [u32, 7]}}' 'graph: {names: {eps: 0.25}}' \
+	>bases/mine.yaml
+printf '%s\n' 'schema: 1' 'arch: llama' 'like: [llama, mine]' 'classes: {LlamaForCausalLM: {}}' >a.yaml
+both='--arch-file bases/mine.yaml --arch-file a.yaml'
+# shellcheck disable=SC2086 # options
+ok "a description like another new one" gguf-convert -q $both -o m.gguf m
+is "... has what that brings" "$(gguf-info --get llama.extra m.gguf)" 7
+printf '5 6 7 8 9 10 11 12' >ids
+# shellcheck disable=SC2086
+ok "... where it is evaluated, too" gguf-logits -q -m m.gguf $both -o both ids
+like_llama 'graph: {names: {eps: 0.25}}'
+gguf-logits -q -m m.gguf --arch-file b.yaml -o one ids
+same "... to the same" both one
+says "... if it comes after it" 2 "mine: line 3, column 15: no such description" --arch-file a.yaml \
+	--arch-file bases/mine.yaml
+sed 's/7/8/' bases/mine.yaml >bases/8.yaml
+gguf-convert -q --arch-file bases/mine.yaml --arch-file bases/8.yaml --arch-file a.yaml -o m.gguf m
+is "the last of a name counts" "$(gguf-info --get llama.extra m.gguf)" 8
+# shellcheck disable=SC2086
+not_ok "each is kept from being written over" 2 gguf-convert $both -o bases/mine.yaml m
+is "... as an input" "$(cat "$TMP/.out")" "gguf-convert: bases/mine.yaml: input and output are the same file"
+
 # ---- keys of config.json ----
 config '.strange = 7 | .rope_scaling = null | .clip_qkv = null |
 	.layer_types = (.num_hidden_layers | [range(.)] | map("full_attention"))'

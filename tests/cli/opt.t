@@ -116,6 +116,7 @@ done
 refused "-m expects MODEL, not ''" gguf-run -m '' -p x
 refused "--check expects MANIFEST, not ''" gguf-hash --check= m.gguf
 refused "--arch-file expects YAML, not ''" gguf-logits -m m.gguf --arch-file ''
+refused "--arch-file expects YAML, not ''" gguf-logits -m m.gguf --arch-file a.yaml --arch-file ''
 refused "--sort expects name, type, bytes or offset, not 'x'" gguf-info --sort x m.gguf
 refused "--profile expects spec or llama.cpp, not 'x'" gguf-check --profile x m.gguf
 refused "--tensor-type expects REGEX=T, not 'x'" gguf-quantize --tensor-type x q4_0 m.gguf

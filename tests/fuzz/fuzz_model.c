@@ -91,7 +91,7 @@ static void evaluate(struct model *m, uint32_t seed)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct ggu_pool *pool;
-	struct model_options o = { NULL, pool ? pool : (pool = ggu_pool_new(1)) };
+	struct model_options o = { .pool = pool ? pool : (pool = ggu_pool_new(1)) };
 	struct ggu_file *f;
 	struct model *m;
 	struct ggu_error err = { 0 };

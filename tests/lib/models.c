@@ -70,6 +70,7 @@ static void put_tensors(struct ggu_writer *w, const struct kind *k, uint32_t typ
 struct model *make_model(const struct kind *k, uint32_t type, int threads)
 {
 	char path[SCRATCH_PATH], described[SCRATCH_PATH];
+	const char *description = described;
 	int fd = scratch_file(path);
 	struct ggu_meta *meta = ggu_meta_new();
 	struct model_options o = { .pool = ggu_pool_new(threads) };
@@ -90,7 +91,8 @@ struct model *make_model(const struct kind *k, uint32_t type, int threads)
 		assert_true(fd >= 0);
 		assert_int_equal(write(fd, k->description, strlen(k->description)), strlen(k->description));
 		close(fd);
-		o.arch_file = described;
+		o.arch_files = &description;
+		o.n_arch_files = 1;
 	}
 	if (model_open(&m, path, &o, &err)) fail_msg("%s: %s", err.where, err.what);
 	unlink(path);

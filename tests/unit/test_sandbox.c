@@ -51,21 +51,26 @@ static int in_child(int (*what)(void))
 	return WEXITSTATUS(status);
 }
 
-static int inside(void)
+static int inside(const char *const *inputs, int n)
 {
-	const char *inputs[] = { in_file };
 	int ok = 0;
-	sandbox_enter(inputs, 1, out_file);
+	sandbox_enter(inputs, n, out_file);
 	if (opens(in_file, O_RDONLY)) ok |= 1;
 	if (opens(out_file, O_CREAT | O_WRONLY)) ok |= 2;
 	if (!opens("/etc/passwd", O_RDONLY)) ok |= 4;
 	if (!opens(new_file, O_CREAT | O_WRONLY)) ok |= 8;
 	return ok;
 }
+static int one(void) { return inside((const char *[]){ in_file }, 1); }
+static int added(void)
+{
+	sandbox_inputs((const char *[]){ NULL, in_file }, 2);
+	return inside(NULL, 0);
+}
 static int off(void)
 {
 	sandbox_off = true;
-	return inside();
+	return one();
 }
 
 /* Two outputs, one of them a link to a file in another folder that does not exist yet. */
@@ -109,7 +114,7 @@ static void several_outputs_are_open(void **state)
 	unlink(link);
 	unlink(out_file);
 	assert_int_equal(got & 3, 3);
-	if (in_child(inside) & 12) assert_int_equal(got, 7);
+	if (in_child(one) & 12) assert_int_equal(got, 7);
 }
 static void absence_is_told(void **state)
 {
@@ -119,14 +124,19 @@ static void absence_is_told(void **state)
 static void what_is_needed_stays_open(void **state)
 {
 	(void)state;
-	assert_int_equal(in_child(inside) & 3, 3);
+	assert_int_equal(in_child(one) & 3, 3);
 }
 static void the_rest_is_closed(void **state)
 {
-	int got = in_child(inside);
+	int got = in_child(one);
 	(void)state;
 	if (!(got & 12)) return;       /* no Landlock here */
 	assert_int_equal(got, 15);
+}
+static void added_inputs_are_as_the_others(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(added), in_child(one));
 }
 static void no_sandbox_is_obeyed(void **state)
 {
@@ -139,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_needed_stays_open),
 		cmocka_unit_test(the_rest_is_closed),
+		cmocka_unit_test(added_inputs_are_as_the_others),
 		cmocka_unit_test(no_sandbox_is_obeyed),
 		cmocka_unit_test(several_outputs_are_open),
 		cmocka_unit_test(absence_is_told),
