@@ -240,6 +240,7 @@ static enum ggu_status value(const struct builder *b, const struct yaml_node *at
 	case FIELD_NORM: return build_keys(b, at, build_norm_fields, "");
 	case FIELD_ROPE: return build_keys(b, at, build_rope_fields, "");
 	case FIELD_MAP: return build_keys(b, at, f->sub, "when");
+	case FIELD_OWN: return f->sub && at && at->kind == YAML_MAPPING ? build_keys(b, at, f->sub, "when") : GGU_OK;
 	default: return GGU_OK;
 	}
 }

@@ -40,7 +40,7 @@ enum field_kind {
 	FIELD_NORM,             /* struct norm, whose width build_norm_width sets */
 	FIELD_ROPE,             /* struct rope, whose dims build_rope_width sets; base 0: there is none */
 	FIELD_MAP,              /* a mapping whose fields (sub) go into the struct at `at`; [when: EXPR] */
-	FIELD_OWN               /* read by the operator itself */
+	FIELD_OWN               /* read by the operator itself; as a mapping it has these keys (sub) and [when: EXPR] */
 };
 /* INPUT: a weight that is multiplied with the branch's input. MAY_LACK: a number that may be left out although `none`
  * is outside its range, so that the operator can tell. */
@@ -53,7 +53,7 @@ struct field {
 	double none, lo, hi;
 	unsigned flags;
 	const char *const *words;       /* WORD: NULL-terminated; the first is the default, unless it is needed */
-	const struct field *sub;        /* MAP */
+	const struct field *sub;        /* MAP; OWN: NULL if it is checked elsewhere */
 };
 /* Fills the struct at `to` from map, whose keys were checked. fields ends with a NULL key. */
 enum ggu_status build_fields(struct builder *b, const struct yaml_node *map, const struct field *fields, void *to);

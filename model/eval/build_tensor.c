@@ -265,6 +265,7 @@ static const struct field yarn_fields[] = {
 	{ "truncate", FIELD_FLAG, AT(truncate), 1 },
 	{ NULL }
 };
+static const struct field divide_fields[] = { { "by", FIELD_OWN }, { NULL } };
 const struct field build_rope_fields[] = {
 	{ "style", FIELD_WORD, AT(interleaved), .words = styles, .flags = FIELD_NEEDED },
 	{ "dims", FIELD_SIZE, AT(dims), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
@@ -273,8 +274,8 @@ const struct field build_rope_fields[] = {
 	{ "original", FIELD_SIZE, AT(original), 0, 0, BUILD_MAX_SIZE },
 	{ "magnitude", FIELD_NUMBER, AT(magnitude), 0, 1e-6, 1e3, .flags = FIELD_MAY_LACK },
 	{ "yarn", FIELD_MAP, .sub = yarn_fields },
-	{ "divide", FIELD_OWN },
-	{ "divide_long", FIELD_OWN },
+	{ "divide", FIELD_OWN, .sub = divide_fields },
+	{ "divide_long", FIELD_OWN, .sub = divide_fields },
 	{ "when", FIELD_OWN },
 	{ NULL }
 };
@@ -290,20 +291,27 @@ enum ggu_status build_rope(struct builder *b, const struct yaml_node *at, struct
 		: GGU_OK;
 }
 
-/* Divisors belong to the model, not to a layer. None is so small that an angle is not a finite number; one that is huge
- * leaves its pair as it is. */
-static enum ggu_status divisors(const struct builder *b, const struct yaml_node *map, const char *key, size_t n,
+/* Divisors belong to the model, not to a layer, which may do without. None is so small that an angle is not a finite
+ * number; one that is huge leaves its pair as it is. */
+static enum ggu_status divisors(struct builder *b, const struct yaml_node *map, const char *key, size_t n,
 	const float **v)
 {
 	struct builder outside = *b;
+	const struct yaml_node *at = yaml_get(map, key);
 	const struct ggu_tensor *t;
 	struct vector x = { 0 };
 	const char *name;
+	bool yes = true;
 	outside.layer = -1;
-	TRY(choose(&outside, yaml_get(map, key), key, &name));
-	if (!name || !(t = find_any(&outside, name))) return GGU_OK;
+	if (at && at->kind == YAML_MAPPING) {
+		if (!yaml_get(at, "by")) return build_absent(b, at, "by");
+		TRY(build_when(b, at, &yes));
+		at = yaml_get(at, "by");
+	}
+	TRY(choose(&outside, at, key, &name));
+	if (!yes || !name || !(t = find_any(&outside, name))) return GGU_OK;
 	TRY(read_vector(b, t, &x));
-	if (x.n != n) return wrong_length(&outside, yaml_get(map, key), name, n);
+	if (x.n != n) return wrong_length(&outside, at, name, n);
 	for (size_t i = 0; i < n && !b->shapes_only; i++)
 		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= FLT_MAX)) {
 			char is[NUMBER_TEXT], least[NUMBER_TEXT], most[NUMBER_TEXT];

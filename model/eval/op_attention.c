@@ -4,7 +4,7 @@
  *   attention  q k v, or qkv (rows of q, then k, then v); out: TENSOR; heads [kv_heads head_dim value_dim: EXPR]
  *              [q_norm k_norm v_norm: norm] [rope] [window chunk scale softcap clip: EXPR] [sinks: TENSOR]
  *              [alibi: EXPR] [relative: {bias: TENSOR, buckets distance: EXPR}] [gate: TENSOR] [out_norm: norm]
- *              [growth: {by every [from]: EXPR}] [rope_first keys_of: EXPR]
+ *              [growth: {by every [from when]: EXPR}] [rope_first keys_of: EXPR]
  *
  * window: positions seen, the token's own included; chunk: only those of its own stretch of so many; clip: bound of q,
  * k and v; alibi: the largest slope's exponent (8 in the paper); relative: bias[buckets][heads] by distance,

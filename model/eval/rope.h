@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * rope.h - rotary positions: how a description gives them, and sines and cosines for the rows of a batch.
  *
- *   rope       style: half or interleaved [dims base linear original magnitude when: EXPR] [divide divide_long: TENSOR]
- *              [yarn: {factor [beta_fast beta_slow truncate]: EXPR}]
+ *   rope       style: half or interleaved [dims base linear original magnitude when: EXPR]
+ *              [divide divide_long: TENSOR or {by: TENSOR, [when: EXPR]}]
+ *              [yarn: {factor [beta_fast beta_slow truncate when]: EXPR}]
  *
  * Pair j of dims/2 turns by position * base^(-2j/dims) / divisor[j], not at all if that is huge. The divisors for long
  * contexts (`divide_long`) apply to every position of a sequence that is longer than `original`. The length of the

@@ -61,13 +61,20 @@ make_model $eps=1e-5 llama.rope.dimension_count=7
 refused "an odd rope" "odd number of dimensions"
 make_model $eps=1e-5 llama.rope.dimension_count=18
 refused "a rope wider than a head" "more than a head has"
+# turn_nothing: makes the rope divisors of h.gguf 1e30
+turn_nothing()
+{
+	from=$(gguf-info --json h.gguf |
+		jq '.data_offset + (.tensors[] | select(.name == "rope_freqs.weight").offset)')
+	for j in 0 1 2 3 4 5 6 7; do printf '\312\362\111\161'; done |
+		dd of=h.gguf bs=1 seek="$from" conv=notrunc 2>/dev/null
+}
 make_model $eps=1e-5 rope_freqs.weight:f32:8:zero
 refused "rope divisors of zero" "factor 0 is 0, not between"
 make_model $eps=1e-5 rope_freqs.weight:f32:8:huge
 refused "rope divisors that are huge or negative" "factor 0 is "
 make_model $eps=1e-5 rope_freqs.weight:f32:8:one
-data=$(gguf-info --json h.gguf | jq '.data_offset + (.tensors[] | select(.name == "rope_freqs.weight").offset)')
-for j in 0 1 2 3 4 5 6 7; do printf '\312\362\111\161'; done | dd of=h.gguf bs=1 seek="$data" conv=notrunc 2>/dev/null
+turn_nothing
 ok "rope divisors of 1e30" gguf-logits -q -m h.gguf -o logits2 ids
 sed 's/^\( *\)style: interleaved/&\n\1when: false/' "$SRC/model/arch/llama.yaml" >still.yaml
 make_model $eps=1e-5
@@ -184,10 +191,31 @@ ffn_norm '[]' ''
 gguf-logits -q -m h.gguf --arch-file b.yaml -o logits2 ids
 not_ok "... where [] would be one without weights" 1 cmp -s other logits2
 tensors=$tensors_were
-# layers whose values are their keys lack attn_v; those of layer 1 do here
-sed '/ qkv: /d' llama.yaml >c.yaml
+# divisors in some layers: those of 1e30 turn nothing
+rope() { sed "s/^\( *\)style: interleaved/&\n\1$1/;s/^graph:/&\n  ignore: {rope_freqs: true}/" llama.yaml; }
 keys=$(echo "$keys_were" | sed 's/block_count=1/block_count=2/')
 second=$(echo "$tensors" | tr -s ' \t' '\n' | sed -n 's/^blk.0/blk.1/p')
+# shellcheck disable=SC2086 # words
+make_model $eps=1e-5 $second rope_freqs.weight:f32:8:one
+turn_nothing
+rope 'divide: {by: rope_freqs, when: i == 1}' >b.yaml
+gguf-logits -q -m h.gguf --arch-file b.yaml -o logits2 ids
+rope 'divide: null\n\1when: i == 0' >b.yaml
+gguf-logits -q -m h.gguf --arch-file b.yaml -o logits3 ids
+same "rope divisors of a layer" logits2 logits3
+rope 'divide: {by: rope_freqs, when: i < 2}' >b.yaml
+gguf-logits -q -m h.gguf --arch-file b.yaml -o logits3 ids
+not_ok "... and of both are two" 1 cmp -s logits2 logits3
+gguf-logits -q -m h.gguf -o logits2 ids
+same "... the latter as without a condition" logits2 logits3
+for i in 1 2; do
+	sed "s/^            window: .*/            growth: {by: 1, every: 1, when: i == $i}/" llama.yaml >b.yaml
+	gguf-logits -q -m h.gguf --arch-file b.yaml -o "grown$i" ids
+done
+same "growth in no layer" logits2 grown2
+not_ok "... and in one" 1 cmp -s logits2 grown1
+# layers whose values are their keys lack attn_v; those of layer 1 do here
+sed '/ qkv: /d' llama.yaml >c.yaml
 # shellcheck disable=SC2086 # words
 make_model $eps=1e-5 $second
 size=$((32*32*4)) data=$(gguf-info --json h.gguf | jq .data_offset)
@@ -245,6 +273,9 @@ mistake "an unknown activation" "act: expected silu" 's/act: silu,/act: swish,/'
 mistake "an activation by an unknown function" "swish: no such function" "s/act: silu,/act: swish('silu'),/"
 mistake "chunks of a whole sequence" "chunk: expected mask: causal (./a.yaml, line " \
 	's/^  layer:/  mask: none\n&/;s/^            window: .*/            chunk: 3/'
+mistake "a condition of rope divisors that is misspelt" "wen: unknown key (./a.yaml, line " \
+	's/^\( *\)style: interleaved/&\n\1when: false\n\1divide: {by: rope_freqs, wen: i == 1}/'
+mistake "... or has none" "by: is missing" 's/^\( *\)style: interleaved/&\n\1divide: {when: i == 1}/'
 mistake "growth without a pace" "every: the metadata have no value" \
 	's/^            window: .*/            growth: {by: 1, every: nonesuch}/'
 mistake "... or an amount" "by: is missing" 's/^            window: .*/            growth: {every: 5}/'
