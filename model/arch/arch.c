@@ -13,8 +13,8 @@
 
 enum { SCHEMA = 1, MAX_FILE = 1 << 20 };
 
-/* A text that a description is made of: its index, and what it was laid over the ones before as; NULL if these are as
- * another description has them. */
+/* One of the texts that a description is made of: its index, and the document of it laid over those before. NULL: there
+ * are none before, or the document is that of another description, which has the same. */
 struct layer { size_t text; struct yaml_doc *over; };
 struct entry {
 	struct arch arch;

@@ -99,6 +99,10 @@ static void refuses_a_null_that_removes_nothing(void **state)
 	assert_int_equal(yaml_doc_over(&d, yaml_doc_root(b), yaml_doc_root(a), true, &err), GGU_ERR_FORMAT);
 	assert_string_equal(err.file, "above");
 	assert_string_equal(err.what, "line 3, column 3: y: there is no such key that null could remove");
+	assert_int_equal(yaml_doc_over(&d, yaml_doc_root(b), yaml_doc_root(a), false, &err), GGU_OK);
+	assert_int_equal(yaml_doc_root(d)->count, 1);
+	assert_int_equal(yaml_get(yaml_doc_root(d), "m")->count, 0);
+	yaml_doc_free(d);
 	yaml_doc_free(a);
 	yaml_doc_free(b);
 }
