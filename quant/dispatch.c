@@ -139,12 +139,15 @@ size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in)
 size_t quant_act_most_bytes(enum quant_act form, size_t n_tokens, size_t n_in)
 {
 	const size_t all = quant_act_bytes(form, n_tokens, n_in);
+	size_t few, below;
 	if (form == QUANT_ACT_FLOAT) return all;
-	return size_most(all, quant_act_bytes(form, size_least(n_tokens, mul_most_few(block_of(form))), n_in));
+	few = size_least(n_tokens, mul_most_few(block_of(form)));
+	below = size_least(n_tokens, mul_most_below(block_of(form)));
+	return size_most(all, size_most(quant_act_bytes(form, few, n_in), quant_act_bytes(form, below, n_in)));
 }
-size_t quant_act_step(enum quant_act form)
+size_t quant_act_step(enum quant_act form, size_t n_tokens)
 {
-	return form == QUANT_ACT_FLOAT ? quant_float_table->tokens : mul_act_step(block_of(form));
+	return form == QUANT_ACT_FLOAT ? quant_float_table->tokens : mul_act_step(block_of(form), n_tokens);
 }
 void quant_act_pack(enum quant_act form, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
 	size_t n, void *act)
@@ -180,6 +183,8 @@ void quant_mul_cut(const struct quant_mul *m, int n_threads, size_t *tokens, siz
 	if (few && threads > 1 && m->n_out*m->w_stride/shares > LARGE_TASK) shares *= 4;
 	*outputs = size_most(size_up(m->n_out/shares, unit), unit);
 	*tokens = size_most(m->n_tokens, 1);
-	if (!few && m->n_out/unit < threads)
-		*tokens = size_up(size_most(m->n_tokens/threads, 1), quant_act_step(quant_act_of(m->type)));
+	if (!few && m->n_out/unit < threads) {
+		const size_t step = quant_act_step(quant_act_of(m->type), m->n_tokens);
+		*tokens = size_up(size_most(m->n_tokens/threads, 1), step);
+	}
 }

@@ -25,37 +25,44 @@ const struct row_table *mul_row = &quant_row_c;
 const struct panel_table *mul_panel_32 = &quant_panel_c, *mul_panel_256 = &quant_panel_c;
 enum mul_fetch mul_row_fetch = MUL_TO_L2;
 
-static const struct panel_table *panel_of(size_t block) { return block == 32 ? mul_panel_32 : mul_panel_256; }
-static size_t group_of(size_t block, size_t n_in)
+static const struct panel_table *own_panel(size_t block) { return block == 32 ? mul_panel_32 : mul_panel_256; }
+static const struct panel_table *panel_of(size_t block, size_t n_tokens)
 {
-	const size_t group = panel_of(block)->group;
-	return group && n_in > MUL_SHORT_ROW ? group : MUL_GROUP;
+	const struct panel_table *own = own_panel(block);
+	return n_tokens < own->least ? own->below : own;
+}
+static size_t group_of(const struct panel_table *panel, size_t n_in)
+{
+	return panel->group && n_in > MUL_SHORT_ROW ? panel->group : MUL_GROUP;
 }
 size_t mul_work_bytes(size_t n_in)
 {
-	return sizeof(struct work) + TOKENS*size_most(group_of(32, n_in), group_of(256, n_in))*sizeof(float);
+	const size_t group = size_most(group_of(mul_panel_32, n_in), group_of(mul_panel_256, n_in));
+	return sizeof(struct work) + TOKENS*group*sizeof(float);
 }
-size_t mul_most_few(size_t block) { return panel_of(block)->few; }
+size_t mul_most_few(size_t block) { return own_panel(block)->few; }
+size_t mul_most_below(size_t block) { return own_panel(block)->least ? own_panel(block)->least - 1 : 0; }
 bool mul_few(size_t block, size_t n_tokens) { return n_tokens <= mul_most_few(block); }
-size_t mul_act_step(size_t block) { return panel_of(block)->tokens; }
-static size_t strip_bytes(size_t block)
+size_t mul_act_step(size_t block, size_t n_tokens) { return panel_of(block, n_tokens)->tokens; }
+static size_t strip_bytes(const struct panel_table *panel, size_t block)
 {
-	return mul_strip_bytes(block, panel_of(block)->tokens) + panel_of(block)->more_strip;
+	return mul_strip_bytes(block, panel->tokens) + panel->more_strip;
 }
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in)
 {
-	size_t tokens = panel_of(block)->tokens;
+	const struct panel_table *panel = panel_of(block, n_tokens);
 	if (mul_few(block, n_tokens)) return n_tokens*mul_row->strip_bytes(block, n_in);
-	return size_times(size_parts(n_tokens, tokens), n_in/block*strip_bytes(block));
+	return size_times(size_parts(n_tokens, panel->tokens), n_in/block*strip_bytes(panel, block));
 }
 /* Where n_in activations of tokens t.. are from column i on, and the distance to the next strip: strips are stored a
  * chunk of columns after another, in the order in which panels use them. */
 struct strips { size_t at, next; };
 static struct strips strips_of(size_t block, size_t n_tokens, size_t n_in, size_t t, size_t i)
 {
-	size_t tokens = panel_of(block)->tokens, n_strips = size_parts(n_tokens, tokens),
+	const struct panel_table *panel = panel_of(block, n_tokens);
+	size_t tokens = panel->tokens, n_strips = size_parts(n_tokens, tokens),
 		first = i/MUL_CHUNK*MUL_CHUNK, wide = size_least(n_in - first, MUL_CHUNK),
-		bytes = strip_bytes(block), next = wide/block*bytes;
+		bytes = strip_bytes(panel, block), next = wide/block*bytes;
 	return (struct strips){ first/block*bytes*n_strips + t/tokens*next + (i - first)/block*bytes, next };
 }
 
@@ -106,7 +113,7 @@ void mul_strip(interleave_fn *lines, size_t tokens, bool by_32, const struct nar
 static void pack_strips(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from,
 	size_t n, char *act)
 {
-	const struct panel_table *panel = panel_of(block);
+	const struct panel_table *panel = panel_of(block, n_tokens);
 	const size_t tokens = panel->tokens, rows = NARROW_ROWS/tokens*tokens;
 	struct narrow q[NARROW_ROWS + 8];
 	for (size_t t = from; t < from + n; t += rows) {
@@ -131,8 +138,8 @@ void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens
 }
 void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in, size_t token, float *x)
 {
-	const size_t tokens = panel_of(block)->tokens, lane = token%tokens;
-	int (*activation)(const char *, size_t, size_t) = panel_of(block)->activation;
+	const struct panel_table *panel = panel_of(block, n_tokens);
+	const size_t tokens = panel->tokens, lane = token%tokens;
 	if (mul_few(block, n_tokens)) {
 		mul_row->unpack(block, n_in, act + token*mul_row->strip_bytes(block, n_in), x);
 		return;
@@ -144,7 +151,7 @@ void mul_act_unpack(size_t block, const char *act, size_t n_tokens, size_t n_in,
 		for (size_t k = 0; k < block; k++) {
 			int16_t pair;
 			memcpy(&pair, from + 4*(k/2*tokens + lane) + k%2*2, 2);
-			x[i + k] = d*(float)(activation ? activation(from, lane, k) : pair);
+			x[i + k] = d*(float)(panel->activation ? panel->activation(from, lane, k) : pair);
 		}
 	}
 }
@@ -184,7 +191,7 @@ static void fetch_rows(const struct quant_mul *m, size_t o, size_t n_o, size_t i
 static void take_rows(const struct quant_mul *m, enum mul_kind kind, const char *row, size_t n_o, size_t n, size_t r0,
 	struct work *k)
 {
-	const struct panel_table *panel = panel_of(mul_block(kind));
+	const struct panel_table *panel = panel_of(mul_block(kind), m->n_tokens);
 	const size_t width = panel->outputs, some = size_least(width - r0, 8), block = mul_block(kind),
 		bytes = mul_panel_bytes(kind, width), stride = sizeof *k->rows/2;
 	for (size_t r = 0; r < some; r++)
@@ -205,7 +212,7 @@ static void take_rows(const struct quant_mul *m, enum mul_kind kind, const char 
 /* Makes a panel of the chunk from column i on of rows o.. (repeating the last row if the tile has more). */
 static void make_panel(const struct quant_mul *m, enum mul_kind kind, size_t o, size_t n_o, size_t i, struct work *k)
 {
-	const struct panel_table *panel = panel_of(mul_block(kind));
+	const struct panel_table *panel = panel_of(mul_block(kind), m->n_tokens);
 	fill_fn *fill = panel->fill ? panel->fill[m->type] : NULL;
 	const size_t n = chunk_of(m, i);
 	for (size_t r0 = 0; r0 < panel->outputs; r0 += 8) {
@@ -246,9 +253,9 @@ static void put_rest(const struct results *y, const struct panel_table *panel, s
 static void panels(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, size_t n_o, struct work *k)
 {
 	const enum mul_kind kind = mul_kind_of(m->type);
-	const struct panel_table *panel = panel_of(mul_block(kind));
+	const struct panel_table *panel = panel_of(mul_block(kind), m->n_tokens);
 	const size_t outputs = panel->outputs, tokens = panel->tokens, block = mul_block(kind),
-		n_strips = size_parts(n_t, tokens), tile = tokens*outputs, group = group_of(block, m->n_in);
+		n_strips = size_parts(n_t, tokens), tile = tokens*outputs, group = group_of(panel, m->n_in);
 	for (size_t o = o0; o < o0 + n_o; o += group) {
 		size_t some = size_least(o0 + n_o - o, group);
 		for (size_t i = 0; i < m->n_in; i += MUL_CHUNK) {

@@ -110,6 +110,9 @@ struct panel_table {
 	 * strips are more than L2 holds; 0: MUL_GROUP, as for short rows */
 	size_t group;
 	size_t few;                     /* the most tokens for row products, 8 at most */
+	/* Fewer tokens than `least`, at most QUANT_ACT_STEPS, are multiplied by a weaker set's table. */
+	size_t least;
+	const struct panel_table *below;
 	interleave_fn *codes, *pairs;   /* for a panel: codes and mins */
 	/* Stores a block of a strip; q: all of its tokens, whose sums are read if `sums`. */
 	void (*strip)(const struct narrow *q, size_t block, char *to);
@@ -145,7 +148,7 @@ void mul_strip(interleave_fn *lines, size_t tokens, bool by_32, const struct nar
 /* In use; quant_select sets them. */
 extern const struct codes_table *mul_codes;
 extern const struct row_table *mul_row;
-/* of blocks of 32 columns and less, and of super-blocks */
+/* of blocks of 32 columns and less, and of super-blocks; or the tables below these */
 extern const struct panel_table *mul_panel_32, *mul_panel_256;
 /* Later rows are prefetched into L1 if it has MUL_ROWS_L1 bytes, otherwise into L2. Zen 5's has, and Intel's since Ice
  * Lake; Zen 4's does not. Intel's cores fetch the other line of a pair on their own, so of each pair one line is
@@ -158,7 +161,7 @@ extern enum mul_fetch mul_row_fetch;
 static inline const char *mul_past(const char *p, size_t n) { return (const char *)((uintptr_t)p + n); }
 
 /* As in quant.h, for block types; block is 32 or 256. */
-size_t mul_act_step(size_t block);
+size_t mul_act_step(size_t block, size_t n_tokens);
 size_t mul_act_bytes(size_t block, size_t n_tokens, size_t n_in);
 void mul_act_pack(size_t block, const float *x, size_t x_stride, size_t n_tokens, size_t n_in, size_t from, size_t n,
 	char *act);
@@ -167,6 +170,7 @@ void mul_integers(const struct quant_mul *m, size_t t0, size_t n_t, size_t o0, s
 size_t mul_work_bytes(size_t n_in);
 enum mul_kind mul_kind_of(uint32_t type);
 size_t mul_most_few(size_t block);      /* the most tokens for which row products are used, not panels */
+size_t mul_most_below(size_t block);    /* the most of a weaker set's panels; 0: there are none */
 bool mul_few(size_t block, size_t n_tokens);
 
 static inline size_t mul_block(enum mul_kind k) { return k < MUL_256 ? 32 : 256; }

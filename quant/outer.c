@@ -25,8 +25,8 @@ static void pack_task(void *ctx, size_t task, int worker)
 {
 	const struct work *w = ctx;
 	const struct outer *o = w->o;
-	const size_t step = quant_act_step(QUANT_ACT_FLOAT), tasks = size_parts(ROWS, step), first = task/tasks*ROWS,
-		from = task%tasks*step;
+	const size_t step = quant_act_step(QUANT_ACT_FLOAT, ROWS), tasks = size_parts(ROWS, step),
+		first = task/tasks*ROWS, from = task%tasks*step;
 	(void)worker;
 	if (first + from >= o->n_a) return;
 	(o->rows ? float_act_pack : float_columns_pack)(o->a + first*(o->rows ? o->a_stride : 1), o->a_stride,
@@ -63,7 +63,7 @@ static void *room(size_t n, size_t bytes)
 enum ggu_status outer_add(const struct outer *o, struct ggu_pool *pool)
 {
 	const size_t workers = (size_t)ggu_pool_size(pool), panels = size_parts(o->n_a, ROWS),
-		step = quant_act_step(QUANT_ACT_FLOAT);
+		step = quant_act_step(QUANT_ACT_FLOAT, ROWS);
 	if (!o->n_a || !o->n_b || !o->n) return GGU_OK;
 	struct work w = { .o = o,
 		.act_bytes = size_up(float_columns_bytes(size_least(o->n_a, ROWS), o->n), 64) };

@@ -84,10 +84,10 @@ enum quant_act quant_act_of(uint32_t type);
 size_t quant_act_bytes(enum quant_act form, size_t n_tokens, size_t n_in);
 /* Enough for any number of tokens up to n_tokens: a few can take more bytes than some more do. */
 size_t quant_act_most_bytes(enum quant_act form, size_t n_tokens, size_t n_in);
-/* Threads may pack tokens independently if each call starts at a multiple of this many. All steps divide
+/* Threads may pack the n_tokens independently if each call starts at a multiple of this many. All steps divide
  * QUANT_ACT_STEPS. */
 enum { QUANT_ACT_STEPS = 48 };
-size_t quant_act_step(enum quant_act form);
+size_t quant_act_step(enum quant_act form, size_t n_tokens);
 /* Packs tokens from..from + n - 1 of the n_tokens; x is that of token 0, rows x_stride floats apart. from is a multiple
  * of the form's step, and so is n unless it reaches the last token. All tokens must be packed before a product reads
  * any. */

@@ -202,7 +202,7 @@ static void make_rows(struct run *r, const struct input *in, size_t t0, size_t n
 /* The rows of several inputs, cut into tasks, one input after the other. */
 struct rows { struct run *r; struct input *const *in; size_t n_in; };
 
-static size_t row_share(const struct input *in) { return cpu_row_share(in->needed & ~in->packed); }
+static size_t row_share(const struct input *in) { return cpu_row_share(in->needed & ~in->packed, in->n); }
 static size_t row_tasks(const struct input *in) { return size_parts(in->n, row_share(in)); }
 static void rows_task(void *ctx, size_t task, int worker)
 {

@@ -9,18 +9,18 @@
 #include "model_internal.h"
 
 enum { CPU_ROWS = 8 };          /* of a task that is cut by rows */
-/* Are n rows whole steps of packing (quant_act_pack) in all of these forms? */
-static inline bool cpu_whole_steps(unsigned forms, size_t n)
+/* Are some of n rows whole steps of packing (quant_act_pack) in all of these forms? */
+static inline bool cpu_whole_steps(unsigned forms, size_t n, size_t some)
 {
 	for (int f = QUANT_ACT_FLOAT; f <= QUANT_ACT_256; f++)
-		if (forms & 1u << f && n%quant_act_step((enum quant_act)f)) return false;
+		if (forms & 1u << f && some%quant_act_step((enum quant_act)f, n)) return false;
 	return true;
 }
-/* Rows of an input that a task makes and packs. More would leave a short prompt to few threads. */
-static inline size_t cpu_row_share(unsigned forms)
+/* Rows of an input of n that a task makes and packs. More would leave a short prompt to few threads. */
+static inline size_t cpu_row_share(unsigned forms, size_t n)
 {
 	size_t share = CPU_ROWS;
-	while (!cpu_whole_steps(forms, share)) share++;
+	while (!cpu_whole_steps(forms, n, share)) share++;
 	return share;
 }
 static inline float *cpu_at(const struct run *r, size_t buffer) { return work_at(r->w, buffer); }

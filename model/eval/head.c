@@ -33,14 +33,14 @@ static void pack_task(void *ctx, size_t task, int worker)
 	const struct head *h = ctx;
 	const struct weight *w = &h->w->g->head;
 	const enum quant_act form = quant_act_of(w->type);
-	size_t share = cpu_row_share(1u << form), from = task*share;
+	size_t share = cpu_row_share(1u << form, h->n), from = task*share;
 	(void)worker;
 	quant_act_pack(form, h->rows, w->n_in, h->n, w->n_in, from, size_least(share, h->n - from),
 		h->act);
 }
 static void pack(struct head *h)
 {
-	const size_t share = cpu_row_share(1u << quant_act_of(h->w->g->head.type));
+	const size_t share = cpu_row_share(1u << quant_act_of(h->w->g->head.type), h->n);
 	cpu_run(h->w, PASS("inputs"), size_parts(h->n, share), pack_task, h);
 }
 

@@ -148,6 +148,22 @@ static void fewer_tokens_fit(enum quant_act form)
 		kt_result();
 	}
 }
+/* Nor do groups of QUANT_ACT_STEPS, of which experts' rows may fill any number, take less than more rows at once. */
+static void groups_fit(enum quant_act form)
+{
+	const size_t n_in = 2*longest_of(form);
+	for (const char *const *isa = quant_available(); *isa; isa++) {
+		size_t group;
+		kt_name("%s %s: room for groups of %d tokens is enough for all of them", form_name[form], *isa,
+			QUANT_ACT_STEPS);
+		quant_select(*isa, NULL);
+		group = quant_act_most_bytes(form, QUANT_ACT_STEPS, n_in);
+		for (size_t n = 1; n <= MOST_TOKENS && !kt_failed(); n++)
+			if (quant_act_bytes(form, n, n_in) > size_parts(n, QUANT_ACT_STEPS)*group)
+				kt_fail("%zu tokens: %zu bytes, a group %zu", n, quant_act_bytes(form, n, n_in), group);
+		kt_result();
+	}
+}
 static void every_column_count(enum quant_act form)
 {
 	const size_t step = form == QUANT_ACT_FLOAT ? 691 : unit_of(form);
@@ -200,6 +216,7 @@ int main(int argc, char **argv)
 	for (enum quant_act form = QUANT_ACT_FLOAT; form <= QUANT_ACT_256; form++) {
 		every_token_count(form, 2, longest_of(form));
 		fewer_tokens_fit(form);
+		groups_fit(form);
 		every_column_count(form);
 		every_cut(form);
 		if (how && !strcmp(how, "long")) long_way(form);

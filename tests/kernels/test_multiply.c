@@ -89,7 +89,7 @@ static void alike_by_32(float *x, size_t n)
 static void pack(struct product *p, const char *isa)
 {
 	const enum quant_act form = quant_act_of(p->t->id);
-	const size_t step = quant_act_step(form), some = step*(1 + kt_below(3));
+	const size_t step = quant_act_step(form, p->n_tokens), some = step*(1 + kt_below(3));
 	float *kept = zeroed(p->n_in*sizeof *kept);
 	for (size_t t = 0; t < p->n_tokens; t += some)
 		quant_act_pack(form, p->x, p->n_in, p->n_tokens, p->n_in, t, p->n_tokens - t < some ? p->n_tokens - t :
@@ -125,7 +125,7 @@ static void slow_outputs(struct product *p)
 	free(row); free(wide);
 }
 
-static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_tokens, size_t n_out, size_t n_in,
+static void multiply_once(const struct ggu_type_info *t, const char *isa, size_t n_tokens, size_t n_out, size_t n_in,
 	enum kt_blocks blocks, int floats)
 {
 	struct product p = product_new(t, n_tokens, n_out, n_in);
@@ -140,7 +140,7 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 	if (floats == KT_SIGNS) follow_signs(&p);
 	pack(&p, isa);
 	m = (struct quant_mul){ t->id, n_tokens, n_out, n_in, p.w, p.w_stride, p.act, p.y, p.y_stride };
-	later = kt_below(2) ? n_tokens : quant_act_step(quant_act_of(t->id))*(1 + kt_below(2));
+	later = kt_below(2) ? n_tokens : quant_act_step(quant_act_of(t->id), n_tokens)*(1 + kt_below(2));
 	if (later > n_tokens) later = n_tokens;
 	quant_mul(&m, 0, later, 0, cut, work);
 	if (cut < n_out) quant_mul(&m, 0, later, cut, n_out - cut, work);
@@ -153,6 +153,15 @@ static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_to
 				floats == ALIKE ? "alike" : kt_floats_name[floats]);
 	kt_free(work, work_bytes);
 	product_free(&p);
+}
+/* If the set has panels for so many tokens only that these may be fewer, then with as many more, too. */
+static void multiply(const struct ggu_type_info *t, const char *isa, size_t n_tokens, size_t n_out, size_t n_in,
+	enum kt_blocks blocks, int floats)
+{
+	const enum quant_act form = quant_act_of(t->id);
+	const size_t below = form == QUANT_ACT_FLOAT ? 0 : mul_most_below(form == QUANT_ACT_32 ? 32 : 256);
+	multiply_once(t, isa, n_tokens, n_out, n_in, blocks, floats);
+	if (below && !kt_failed()) multiply_once(t, isa, below + n_tokens, n_out, n_in, blocks, floats);
 }
 
 #if defined __x86_64__
@@ -263,11 +272,11 @@ static void check_cuts(const struct ggu_type_info *t)
 	static const size_t tokens[] = { 1, 2, 8, 9, 12, 47, 48, 49, 97, 512 };
 	static const size_t outputs[] = { 1, 31, 32, 128, 1024, 70000 };
 	static const int threads[] = { 1, 2, 3, 16, 64, 1000 };
-	const size_t step = quant_act_step(quant_act_of(t->id));
 	kt_name("%s is cut for any number of threads", t->name);
 	for (size_t i = 0; i < 10*6*6 && !kt_failed(); i++) {
 		struct quant_mul m = { .type = t->id, .n_tokens = tokens[i%10], .n_out = outputs[i/10%6],
 			.n_in = t->block_weights, .w_stride = t->block_bytes };
+		const size_t step = quant_act_step(quant_act_of(t->id), m.n_tokens);
 		const int n = threads[i/60];
 		size_t n_t, n_o;
 		quant_mul_cut(&m, n, &n_t, &n_o);
