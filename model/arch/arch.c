@@ -297,12 +297,22 @@ enum ggu_status arch_set_all(struct arch_set *s, struct ggu_error *err)
 size_t arch_count(const struct arch_set *s) { return s->n; }
 const struct arch *arch_at(const struct arch_set *s, size_t i) { return i < s->n ? &s->v[i]->arch : NULL; }
 
+static enum ggu_status refuse_base(const struct entry *e, struct ggu_error *err)
+{
+	enum ggu_status s = ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, e->arch.name,
+		"has no classes, so it is a base and not an architecture");
+	ggu_error_file(err, e->file);
+	return s;
+}
+
 enum ggu_status arch_find(struct arch_set *s, const char *name, const struct arch **found, struct ggu_error *err)
 {
 	size_t i = last_named(s, name, s->n_all);
-	enum ggu_status st = i < s->n_all ? need(s, i, err) : GGU_OK;
-	if (st) return st;
-	*found = i < s->n_all && s->all[i]->arch.classes ? &s->all[i]->arch : NULL;
+	if (i < s->n_all) {
+		TRY(need(s, i, err));
+		if (!s->all[i]->arch.classes) return refuse_base(s->all[i], err);
+	}
+	*found = i < s->n_all ? &s->all[i]->arch : NULL;
 	return GGU_OK;
 }
 
@@ -318,16 +328,20 @@ static enum ggu_status need_with(struct arch_set *s, const char *word, struct gg
 enum ggu_status arch_find_class(struct arch_set *s, const char *hf_class, const struct arch **found,
 	const struct yaml_node **class_node, struct ggu_error *err)
 {
-	enum ggu_status st = need_with(s, hf_class, err);
-	if (st) return st;
+	const struct entry *base = NULL;
+	TRY(need_with(s, hf_class, err));
 	*found = NULL;
 	for (size_t i = s->n_all; i-- > 0 && !*found;) {
 		const struct yaml_node *c = s->all[i] ? yaml_get(s->all[i]->arch.classes, hf_class) : NULL;
-		if (!c || last_named(s, s->all[i]->arch.name, s->n_all) != i) continue;
-		*class_node = c;
-		*found = &s->all[i]->arch;
+		const struct entry *last;
+		if (!c) continue;
+		last = s->all[last_named(s, s->all[i]->arch.name, s->n_all)];
+		if (last == s->all[i]) {
+			*class_node = c;
+			*found = &last->arch;
+		} else if (!last->arch.classes) base = last;
 	}
-	return GGU_OK;
+	return !*found && base ? refuse_base(base, err) : GGU_OK;
 }
 
 enum ggu_status arch_find_fallback(struct arch_set *s, const struct arch **found, struct ggu_error *err)

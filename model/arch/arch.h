@@ -23,7 +23,7 @@
  *
  * make embeds the files' text. arch_set_add_file adds one at run time, which replaces an earlier one of the same name
  * and takes over the classes that it lists. It may be like the earlier one of its own name, and like others that were
- * added before. CONTRIBUTING.md has an example. */
+ * added before. Those that are like the earlier one do not change. CONTRIBUTING.md has an example. */
 #ifndef MODEL_ARCH_H
 #define MODEL_ARCH_H
 #include "../util/yaml.h"
@@ -46,7 +46,8 @@ enum ggu_status arch_set_add_file(struct arch_set *s, const char *path, struct g
 void arch_set_free(struct arch_set *s);
 
 /* A built-in description is parsed when one of these functions needs it, so each may fail for lack of memory. What they
- * find is valid until arch_set_free; *found is NULL if there is none. */
+ * find is valid until arch_set_free; *found is NULL if there is none. If what has the name is a base, or what has the
+ * class was replaced by one, they fail and name it: its author may not know that classes are not inherited. */
 enum ggu_status arch_find(struct arch_set *s, const char *name, const struct arch **found,
 	struct ggu_error *err);                                                 /* by general.architecture */
 /* by Hugging Face class ("LlamaForCausalLM"); class_node: its entry under `classes`, with its defaults */

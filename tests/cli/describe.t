@@ -106,12 +106,20 @@ sed -i 's/^arch: .*/arch: other/; s/LlamaForCausalLM/MistralForCausalLM/' a.yaml
 config '.architectures = ["MistralForCausalLM"]'
 says "a class is its own description's" 0 "" --arch-file a.yaml
 config '.architectures = ["NobodyForCausalLM"]'
-is "a base is no architecture" "$(gguf-convert --arch-file a.yaml -n m 2>&1 |
+is "no base is listed" "$(gguf-convert --arch-file a.yaml -n m 2>&1 |
 	sed -n 's/^  [A-Za-z0-9]*ForCausalLM  *//p' | grep -xE 'common|llama|other' | sort -u)" "llama
 other"
 config '.architectures = ["LlamaForCausalLM"]'
 ok "... and not that of the ones like it" gguf-convert -q --arch-file a.yaml -o m.gguf m
 is "... it is llama" "$(gguf-info --json --metadata m.gguf | jq -r '.metadata["general.architecture"]')" llama
+printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' >b.yaml
+says "a description whose classes were forgotten" 2 \
+	"b.yaml: llama: has no classes, so it is a base and not an architecture" --arch-file b.yaml
+not_ok "... where it is evaluated" 2 gguf-logits -m m.gguf --arch-file b.yaml -o no ids
+is "... says so, too" "$(cat "$TMP/.out")" \
+	"gguf-logits: b.yaml: llama: has no classes, so it is a base and not an architecture"
+sed 's/^arch: .*/arch: other/; $s/$/\nclasses: {LlamaForCausalLM: {}}/' b.yaml >c.yaml
+says "... unless another description has them" 0 "" --arch-file b.yaml --arch-file c.yaml
 
 # ---- several files ----
 mkdir -p bases

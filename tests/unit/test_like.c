@@ -155,6 +155,29 @@ static void an_added_one_may_be_like_added_ones(void **state)
 	arch_set_free(s);
 }
 
+/* A base in place of an architecture: another one may have its classes, but it is none itself. */
+static void names_a_base_that_hides_what_is_sought(void **state)
+{
+	static const char base[] = HEAD("one") "like: one\n", other[] = HEAD("other") "like: one\nclasses: {one: {}}\n";
+	struct arch_set *s = set();
+	const struct arch *a = NULL;
+	const struct yaml_node *node;
+	struct ggu_error err;
+	(void)state;
+	assert_int_equal(arch_set_add(s, "base.yaml", base, strlen(base), NULL), GGU_OK);
+	assert_int_equal(arch_find(s, "one", &a, &err), GGU_ERR_UNSUPPORTED);
+	assert_string_equal(err.file, "base.yaml");
+	assert_string_equal(err.where, "one");
+	assert_int_equal(arch_find_class(s, "one", &a, &node, &err), GGU_ERR_UNSUPPORTED);
+	assert_string_equal(err.what, "has no classes, so it is a base and not an architecture");
+	assert_int_equal(arch_find_class(s, "nowhere", &a, &node, NULL), GGU_OK);
+	assert_null(a);
+	assert_int_equal(arch_set_add(s, "other.yaml", other, strlen(other), NULL), GGU_OK);
+	assert_int_equal(arch_find_class(s, "one", &a, &node, NULL), GGU_OK);
+	assert_string_equal(a->name, "other");
+	arch_set_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +185,7 @@ int main(void)
 		cmocka_unit_test(merges_what_siblings_change), cmocka_unit_test(has_classes_of_its_own_text_alone),
 		cmocka_unit_test(refuses_with_the_place), cmocka_unit_test(refuses_lists_of_anything_else),
 		cmocka_unit_test(an_added_one_may_be_like_added_ones),
+		cmocka_unit_test(names_a_base_that_hides_what_is_sought),
 	};
 	return cmocka_run_group_tests_name("like", tests, NULL, NULL);
 }
