@@ -183,9 +183,10 @@ static enum ggu_status call(void *ctx, const char *name, const struct expr_value
 	*known = true;
 	if (!strcmp(name, "gives")) return gives(args, n, v, err);
 	if (!strcmp(name, "layer")) return expr_layer(args, n, c->i, (size_t)c->n_layers, v, err);
-	*known = false;
-	if (strcmp(name, "wavelength_factors")) return GGU_OK;
-	*known = true;
+	if (strcmp(name, "wavelength_factors")) {
+		*known = false;
+		return GGU_OK;
+	}
 	if (n != 6) return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, name, "expected 6 arguments");
 	for (size_t k = 0; k < n; k++) {
 		if (args[k].kind != EXPR_INT && args[k].kind != EXPR_FLOAT)

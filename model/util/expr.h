@@ -63,7 +63,7 @@ enum ggu_status expr_eval(const struct expr *e, const struct expr_scope *s, stru
 enum ggu_status expr_text(const char *text, const struct expr_scope *s, struct expr_arena *a, struct expr_value *v,
 	struct ggu_error *err);
 /* layer(X), a function for expressions that are evaluated for each of n layers: layer i's value of a list that has one
- * for each, and anything else as it is. i -1: outside the layers, where a list has none. */
+ * for each, and anything else as it is. i -1: outside the layers. */
 enum ggu_status expr_layer(const struct expr_value *args, size_t n_args, int64_t i, size_t n, struct expr_value *v,
 	struct ggu_error *err);
 bool expr_true(const struct expr_value *v);     /* false for null, false, 0, "" and empty lists */

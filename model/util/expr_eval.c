@@ -265,8 +265,10 @@ enum ggu_status expr_layer(const struct expr_value *args, size_t n_args, int64_t
 	if (n_args != 1) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "layer expects one argument");
 	*v = *args;
 	if (v->kind != EXPR_LIST) return GGU_OK;
-	if (i < 0 || args->u.list.n != n)
-		return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "layer needs a value for each layer");
+	if (i < 0) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "layer: a list has no value outside the layers");
+	if (args->u.list.n != n)
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
+			"layer: the list has %zu values, but the number of layers is %zu", args->u.list.n, n);
 	*v = args->u.list.v[i];
 	return GGU_OK;
 }

@@ -269,9 +269,11 @@ done
 some "[range($n) | if . == 1 then 9 else . end]" 'each: layer(some)'
 says "... in a check" 2 "config.json: some: layer 1: is 9" --arch-file a.yaml
 some "[range($n + 1)]" 'each: layer(some)'
-says "values of more layers" 2 "layer(some) != 9: layer needs a value for each layer" --arch-file a.yaml
+says "values of more layers" 2 \
+	"layer(some) != 9: layer: the list has $((n + 1)) values, but the number of layers is $n" --arch-file a.yaml
 some "[range($n)]" 'value: layer(some)'
-says "a layer's value where there is no layer" 2 "layer(some): layer needs a value for each layer" --arch-file a.yaml
+says "a layer's value where there is no layer" 2 \
+	"layer(some): layer: a list has no value outside the layers" --arch-file a.yaml
 some 3 'value: layer(some)'
 says "... unless all have the same" 0 "" --arch-file a.yaml
 some 3 'value: "layer(some, 1)"'

@@ -53,7 +53,7 @@ gguf-logits -q -m h.gguf -o logits2 ids
 same "heads layer by layer, of which there is one" logits2 logits
 keys=$(echo "$keys_were" | sed 's/head_count=2/head_count=[2,2]/')
 make_model $eps=1e-5
-refused "heads of more layers" "layer needs a value for each layer"
+refused "heads of more layers" "layer: the list has 2 values, but the number of layers is 1"
 keys=$keys_were
 make_model $eps=[1]
 refused "a list that nobody asked to read layer by layer" "eps: expected a number"
