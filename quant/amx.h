@@ -5,14 +5,15 @@
  * bytes; half of such lines is a tile of weights. A tile of activations has a token in each row.
  *
  * What Sapphire and Emerald Rapids do: a product may follow another after 16 cycles, but its sums are there after 52.
- * Tiles and vectors hardly go on beside each other: with all of it in L1, a loop takes about half a cycle for each
- * vector instruction and for each row of a tile that is loaded or stored, and eight cycles for each product. If the
- * core's other thread keeps its loads busy, each load of a tile adds 16 to 40 cycles, and fewer of them if other
- * instructions stand between them. A tile that is set to zero just before a product, with no load between, costs a
- * product's whole latency. A load waits for an earlier store whose address differs from its own by 4 KB. Every call
- * configures the tiles of its thread and releases them.
+ * Tiles and vectors hardly overlap: with all of it in L1, a loop takes about half a cycle for each vector instruction
+ * and for each row of a tile that is loaded or stored, and eight more for each product. If the core's other thread
+ * keeps its loads busy, each load of a tile adds 16 to 40 cycles, and fewer of them if other instructions stand between
+ * them. A tile that is set to zero just before a product, with no load between, costs a product's whole latency. A load
+ * waits for an earlier store whose address differs from its own by 4 KB. Every call configures the tiles of its thread
+ * and releases them.
  *
- * By then strips come from L3 too slowly, so a group of outputs is twice as large as for other instruction sets. */
+ * So little time is left for a strip that it shows when strips come from L3, once for each group of outputs: a group is
+ * twice as large as for other instruction sets. */
 #ifndef QUANT_AMX_H
 #define QUANT_AMX_H
 #include <string.h>

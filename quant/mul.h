@@ -40,7 +40,7 @@ enum {
 	MUL_CHUNK = 256,                /* columns of a panel */
 	/* multiples of the outputs and tokens of every tile; a tile has at most 16 tokens */
 	MUL_OUTPUTS = 32, MUL_TOKENS = QUANT_ACT_STEPS,
-	MUL_GROUP = 128, MUL_SHORT_ROW = 1024,
+	MUL_GROUP = 128, MUL_SHORT_ROW = 1024,  /* see panel_table.group */
 	MUL_AMAX = 2032,                /* the largest magnitude of an activation's integer */
 	MUL_ROW_WORK = 80 << 10,        /* bytes of work space for row products */
 };
@@ -106,8 +106,8 @@ static void name(size_t n_blocks, const char *panel, size_t n_strips, const char
 }
 struct panel_table {
 	size_t outputs, tokens;         /* of a tile */
-	/* outputs that use a chunk of the strips while it is in L2, if rows are longer than MUL_SHORT_ROW, so that all
-	 * strips are more than L2 holds; 0: MUL_GROUP, as for short rows */
+	/* Outputs whose panels use a chunk of the strips while it is in L2; 0: MUL_GROUP, and so for rows of up to
+	 * MUL_SHORT_ROW columns, whose strips are all in L2 anyway. */
 	size_t group;
 	size_t few;                     /* the most tokens for row products, 8 at most */
 	/* Fewer tokens than `least`, at most QUANT_ACT_STEPS, are multiplied by a weaker set's table. */
