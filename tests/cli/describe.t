@@ -169,7 +169,7 @@ modules Normalize
 says "one that changes only the length of a row" 0 ""
 config '.quantization_config = {quant_method: "hqq"}'
 says "quantized weights" 2 \
-	"its weights are quantized: convert the original, or a copy in BF16 of a model that was trained so (LlamaFor"
+	"convert the original, or a BF16 copy if it was trained like this (LlamaForCausalLM, architecture llama)"
 # yarn KEYS: the file of rope_scaling with these beside what yarn needs
 yarn()
 {
