@@ -139,7 +139,8 @@ static const struct { const char *key; check_fn *each, *whole; } parts[] = {
 };
 enum { N_PARTS = sizeof parts/sizeof *parts };
 
-/* A misspelt name or default would never be read. Those inherited may be there for others; they are checked there. */
+/* A misspelt name or default would never be read. Those inherited may be there for others; what an architecture has is
+ * checked when it is used itself. */
 static enum ggu_status unread(const struct walk *w, const struct yaml_node *map)
 {
 	const struct arch *a = w->c->arch;

@@ -19,7 +19,8 @@
  * like: [a, b] lays b over a, and the description over both. What a and b are like themselves is laid once, where it is
  * first needed: if both are like common, the order is common, a, b. If b is like a, it is that of `like: b`. So a text
  * is always above what it is like, and below what is named after it, unless that is already below something. Where b
- * removes a key that a has removed, too, nothing happens; in a description's own text this is an error.
+ * removes a key that a has removed, too, nothing happens; in a description's own text this is an error. Where b changes
+ * part of what a has removed, only that part is there: then name b first.
  *
  * make embeds the files' text. arch_set_add_file adds one at run time, which replaces an earlier one of the same name
  * and takes over the classes that it lists. It may be like the earlier one of its own name, and like others that were
