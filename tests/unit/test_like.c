@@ -20,6 +20,9 @@ const struct embedded arch_data[] = {
 	TEXT("right", "like: base\n", ", shared: null, deep: {y: right}"),
 	TEXT("both", "like: [left, right]\n", ""),
 	TEXT("swapped", "like: [right, left]\n", ""),
+	TEXT("cuts", "like: base\n", ", deep: null"),
+	TEXT("restored", "like: [cuts, left]\n", ""),
+	TEXT("cut", "like: [left, cuts]\n", ""),
 	TEXT("again", "like: [left, both, base, left]\n", ""),
 	TEXT("one", "like: [left]\n", ""),
 	TEXT("crossed", "like: [both, swapped]\n", ""),
@@ -82,6 +85,11 @@ static void merges_what_siblings_change(void **state)
 	assert_string_equal(yaml_get(deep, "x")->file, "left.yaml");
 	/* both remove it, which is no mistake of either */
 	assert_null(yaml_get(graph(s, "both"), "shared"));
+	/* one removes what the other changes a part of: the last decides */
+	deep = yaml_get(graph(s, "restored"), "deep");
+	assert_int_equal(deep->count, 1);
+	assert_true(yaml_is(yaml_get(deep, "x"), "left"));
+	assert_null(yaml_get(graph(s, "cut"), "deep"));
 	arch_set_free(s);
 }
 
