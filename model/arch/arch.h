@@ -11,10 +11,10 @@
  *   graph: {...}        what the evaluator does: read by model/eval/graph.c
  *
  * like: what a description does not give is taken from the one below. Mappings merge by key, at any depth, the lower
- * one's keys first; a list or a scalar replaces what is below; null removes the key, which must be there. Only
- * `classes` and `fallback` are not taken over, since a class belongs to one description; a description without classes
- * is not an architecture, but a base, there for others to be like. So whatever many descriptions vary is a mapping;
- * shorthands under `names` can be replaced one by one.
+ * one's keys first; a list or a scalar replaces what is below; null removes the key, which must be there, and must be
+ * written: nothing at all is an error. Only `classes` and `fallback` are not taken over, since a class belongs to one
+ * description; a description without classes is not an architecture, but a base, there for others to be like. So
+ * whatever many descriptions vary is a mapping; shorthands under `names` can be replaced one by one.
  *
  * like: [a, b] lays b over a, and the description over both. What a and b are like themselves is laid once, where it is
  * first needed: if both are like common, the order is common, a, b. If b is like a, it is that of `like: b`. So a text

@@ -202,6 +202,26 @@ static enum ggu_status lay_value(struct yaml_doc *d, const struct yaml_node *bel
 	return GGU_OK;
 }
 
+static enum ggu_status lay_fail(const struct yaml_node *key, struct ggu_error *err, const char *what)
+{
+	ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "", "line %u, column %u: %.60s: %s", key->line, key->column,
+		key->text, what);
+	ggu_error_file(err, key->file);
+	return GGU_ERR_FORMAT;
+}
+
+/* Is what is below to go? Nothing at all would read as null, but whoever writes `check:` and nothing below it does not
+ * mean to remove all checks. */
+static enum ggu_status lay_removes(const struct yaml_node *above, const struct yaml_node *key, bool *yes,
+	struct ggu_error *err)
+{
+	const struct yaml_node *over = yaml_get(above, key->text);
+	*yes = over && yaml_null(over);
+	if (!*yes || over->n) return GGU_OK;
+	for (size_t i = 0; i < above->count; i++) if (above->items[i] == over) key = above->keys[i];
+	return lay_fail(key, err, "has no value: null removes what is below");
+}
+
 /* Recursion is as deep as the shallower tree. Mappings that aliases repeat are laid again each time; n_nodes bounds
  * this. */
 static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, const struct yaml_node *above,
@@ -220,7 +240,9 @@ static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, co
 	keys = items + room;
 	for (size_t i = 0; i < below->count && !s; i++) {
 		const struct yaml_node *over = yaml_get(above, below->keys[i]->text);
-		if (over && yaml_null(over)) continue;
+		bool gone;
+		s = lay_removes(above, below->keys[i], &gone, err);
+		if (s || gone) continue;
 		keys[n] = below->keys[i];
 		items[n] = below->items[i];
 		if (over) s = lay_value(d, below->items[i], over, items + n, err);
@@ -231,10 +253,7 @@ static enum ggu_status lay(struct yaml_doc *d, const struct yaml_node *below, co
 		if (yaml_get(below, key->text)) continue;
 		if (yaml_null(above->items[i])) {
 			if (!d->strict) continue;
-			s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "",
-				"line %u, column %u: %.60s: there is no such key that null could remove", key->line,
-				key->column, key->text);
-			ggu_error_file(err, key->file);
+			s = lay_fail(key, err, "there is no such key that null could remove");
 		}
 		keys[n] = key;
 		items[n++] = above->items[i];

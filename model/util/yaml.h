@@ -5,8 +5,8 @@
  * followed without copying; depth is limited to 64 and nodes to a million.
  *
  * One document can be laid over another (yaml_doc_over): mappings merge by key, the lower one's keys first; a list or a
- * scalar replaces what is below; a null removes the key. Each node keeps the place where it was written. Names avoid
- * those that libyaml exports (yaml_free is one). */
+ * scalar replaces what is below; a null removes the key, but only if it is written. Each node keeps the place where it
+ * was written. Names avoid those that libyaml exports (yaml_free is one). */
 #ifndef MODEL_UTIL_YAML_H
 #define MODEL_UTIL_YAML_H
 #include "../../libgguf/ggu.h"

@@ -107,6 +107,23 @@ static void refuses_a_null_that_removes_nothing(void **state)
 	yaml_doc_free(b);
 }
 
+static void refuses_a_key_without_value_that_would_remove(void **state)
+{
+	static const char below[] = "check: {x: 1}\n", above[] = "names: {y: 1}\ncheck:\n";
+	struct yaml_doc *b, *a, *d;
+	struct ggu_error err;
+	(void)state;
+	assert_int_equal(yaml_doc_parse(&b, "below", below, strlen(below), NULL), GGU_OK);
+	assert_int_equal(yaml_doc_parse(&a, "above", above, strlen(above), NULL), GGU_OK);
+	for (int strict = 0; strict < 2; strict++) {
+		assert_int_equal(yaml_doc_over(&d, yaml_doc_root(b), yaml_doc_root(a), strict, &err), GGU_ERR_FORMAT);
+		assert_string_equal(err.file, "above");
+		assert_string_equal(err.what, "line 2, column 1: check: has no value: null removes what is below");
+	}
+	yaml_doc_free(a);
+	yaml_doc_free(b);
+}
+
 /* Sixty levels of pairs of aliases are 2^60 mappings if nobody counts. */
 static void bounds_what_aliases_repeat(void **state)
 {
@@ -220,7 +237,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_a_tree), cmocka_unit_test(refuses_with_a_line),
 		cmocka_unit_test(lays_one_over_another),
-		cmocka_unit_test(refuses_a_null_that_removes_nothing), cmocka_unit_test(bounds_what_aliases_repeat),
+		cmocka_unit_test(refuses_a_null_that_removes_nothing),
+		cmocka_unit_test(refuses_a_key_without_value_that_would_remove),
+		cmocka_unit_test(bounds_what_aliases_repeat),
 		cmocka_unit_test(knows_the_built_in_architectures), cmocka_unit_test(a_file_replaces_a_built_in_one),
 		cmocka_unit_test(an_added_base_changes_no_built_in_description),
 	};
