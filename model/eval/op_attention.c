@@ -12,7 +12,7 @@
  * gate; growth: queries are multiplied by 1 + by*log(1 + floor((position + from)/every)); rope_first: rope comes before
  * q_norm and k_norm; keys_of: the earlier layer whose keys and values are used. Without v, the values are the keys as
  * they come from k; v: [NAME, null], without qkv, leaves that to each layer. Norms go by head where their weights have
- * a head's length, else over the whole row. */
+ * a head's length, or there are none (rms: []), else over the whole row. */
 #include <math.h>
 #include "../../libgguf/try.h"
 #include "../../quant/vec.h"

@@ -11,13 +11,15 @@
  *   name    := letter or _, then letters, digits, _
  *
  * Values are null, bool, int (64 bits), float (double), string, list, object (from the caller). A null operand of an
- * arithmetic operator or of "<", "<=", ">" or ">=" makes null; nothing is in null. "/" is float division unless both
- * are ints that divide exactly, "//" is floor division. list[-1] is the last item; object['a-b'] and object[2] are the
- * members with these names, of which the second is a layer's part in some config.json. Functions: min max abs sqrt pow
- * log floor ceil round int float len, has(name) (not null), any/all over lists, contains(list, x), count(list, x),
- * range(n), and what the caller adds; those from abs to float make null of null. Overflow of ints, division by zero and
- * wrong kinds are errors with the position in the text; floats that overflow are infinite. Brackets and signs nest less
- * than 64 deep, and operators without brackets make a chain of less than 200, so that no text can exhaust the stack. */
+ * arithmetic operator or of "<", "<=", ">" or ">=" makes null; nothing is in null. Values of different kinds are
+ * unequal, so true is not 1; but 1 is 1.0. "and" and "or" give the operand that decided. "a ?? b == c" is "(a ?? b) ==
+ * c". "/" is float division unless both are ints that divide exactly, "//" is floor division. list[-1] is the last
+ * item; object['a-b'] and object[2] are the members with these names, of which the second is a layer's part in some
+ * config.json. Functions: min max abs sqrt pow log floor ceil round int float len, has(name) (not null), any/all over
+ * lists, contains(list, x), count(list, x), range(n), and what the caller adds; those from abs to float make null of
+ * null. Overflow of ints, division by zero and wrong kinds are errors with the position in the text; floats that
+ * overflow are infinite. Brackets and signs nest less than 64 deep, and operators without brackets make a chain of less
+ * than 200, so that no text can exhaust the stack. */
 #ifndef MODEL_UTIL_EXPR_H
 #define MODEL_UTIL_EXPR_H
 #include "../../libgguf/ggu.h"
