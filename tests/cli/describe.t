@@ -154,6 +154,8 @@ config '.logit_scale = 0.5'
 says "one that changes results is refused" 2 "config.json: logit_scale: is 0.5, which changes the results"
 config '.logit_scale = 1.0'
 says "unless its value is harmless" 0 ""
+config '.n_group = 4'
+says "groups of experts are refused" 2 "config.json: n_group: is 4, which changes the results"
 config '.rope_parameters = {rope_type: "default", partial_rotary_factor: 0.5}'
 says "a share of a head, where rope turns whole ones" 2 "config.json: partial_rotary_factor: rope of this architecture"
 config '.rope_parameters = {rope_type: "default", partial_rotary_factor: 1.0}'
