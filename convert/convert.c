@@ -281,13 +281,15 @@ static enum ggu_status check_embedding(const struct convert *c, struct ggu_error
 		"is %llu, but the embedding has %llu columns", (unsigned long long)said, columns);
 }
 
-/* Compares shapes with config.json and with the layers of the description, and reports the checkpoint's tensor. Nothing
- * is known about the shapes of a model that cannot be evaluated. */
+/* Compares the tensors with config.json and with the layers of the description, and reports the checkpoint's tensor.
+ * Nothing is known about those of an architecture that cannot be evaluated. */
 static enum ggu_status check_shapes(const struct convert *c, struct ggu_error *err)
 {
 	struct ggu_error wrong;
-	enum ggu_status s = model_check(c->config.arch, c->meta, c->tensors, c->plan.n, &wrong);
-	if (!s || s == GGU_ERR_UNSUPPORTED) return GGU_OK;
+	enum ggu_status s;
+	if (!c->config.arch->graph) return GGU_OK;
+	s = model_check(c->config.arch, c->meta, c->tensors, c->plan.n, &wrong);
+	if (!s) return GGU_OK;
 	for (size_t i = 0; i < c->plan.n; i++) {
 		const struct plan_tensor *t = c->plan.v + i;
 		if (strcmp(t->name, wrong.where) || !t->n_parts) continue;

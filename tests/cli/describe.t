@@ -102,6 +102,12 @@ says "a default that null cannot remove" 2 \
 like_llama 'convert:' '  tensors:' '    "blk.{i}.attn_q.*": {transfrom: null}'
 says "a misspelt key that null should remove" 2 "b.yaml: line 7, column 26: transfrom: there is no such key" \
 	--arch-file b.yaml
+like_llama 'graph: {layer: {ffn: {norm: null}}}'
+says "a graph that leaves out a norm" 2 \
+	"model.layers.0.post_attention_layernorm.weight: as blk.0.ffn_norm.weight no layer reads it (./b.yaml)" \
+	--arch-file b.yaml
+like_llama "graph: {check: {rope.freq_base: [rope.freq_base < 1, is too large]}}"
+says "metadata that a graph refuses" 2 "m: rope.freq_base: is too large (architecture llama)" --arch-file b.yaml
 sed -i 's/^arch: .*/arch: other/; s/LlamaForCausalLM/MistralForCausalLM/' a.yaml
 config '.architectures = ["MistralForCausalLM"]'
 says "a class is its own description's" 0 "" --arch-file a.yaml
