@@ -465,6 +465,12 @@ done
 refused olmo3 rope_parameters.full_attention.truncate '.rope_parameters = {sliding_attention: {rope_type: "default"},
 	full_attention: (.rope_scaling + {truncate: false})} | del(.rope_scaling)'
 refused olmo3 rope_parameters.full_attention '.rope_parameters = .rope_scaling + {rope_theta} | del(.rope_scaling)'
+refused llama rope_scaling.alpha '.rope_scaling = {rope_type: "dynamic", alpha: 1000.0, factor: 1.0}'
+refused mistral rope_parameters.llama_4_scaling_beta \
+	'.rope_parameters = {rope_type: "default", rope_theta, llama_4_scaling_beta: 0.1}'
+# which has YaRN and queries that grow, even if it says nothing of rope
+refused mistral model_type '{architectures: ["Mistral3ForConditionalGeneration"],
+	model_type: "mistral3", text_config: (.model_type = "ministral3" | del(.architectures))}'
 refused deepseek_v3 rope_scaling.mscale 'del(.rope_scaling.mscale)'
 refused deepseek_v3 rope_scaling.mscale_all_dim '.rope_scaling.mscale = 0 | .rope_scaling.mscale_all_dim = 0'
 refused deepseek_v3 rope_scaling.attention_factor '.rope_scaling.attention_factor = 1.5'
