@@ -133,7 +133,8 @@ static enum ggu_status vocab(const struct walk *w, const struct yaml_node *key, 
 static const struct { const char *key; check_fn *each, *whole; } parts[] = {
 	{ "names", expression, NULL }, { "check", rule, NULL }, { "check_layer", rule, NULL },
 	{ "layers", NULL, expression }, { "experts", NULL, expression }, { "metadata", entry, NULL },
-	{ "needs", expression, NULL }, { "tensors", sources, NULL }, { "drop", expression, NULL },
+	{ "needs", expression, NULL }, { "others", expression, NULL }, { "tensors", sources, NULL },
+	{ "drop", expression, NULL },
 	{ "copies", copy, NULL }, { "strip", text, NULL }, { "endings", text, NULL },
 	{ "ignore", expression, NULL }, { "matters", expression, NULL }, { "vocab", expression, vocab },
 };
@@ -149,6 +150,22 @@ static enum ggu_status unread(const struct walk *w, const struct yaml_node *map)
 		if (strcmp(map->keys[i]->file, a->file) == 0 && !yaml_mentions(a->convert, name)
 			&& !yaml_mentions(a->defaults, name) && !yaml_mentions(a->classes, name))
 			return config_fail(w->c, map->keys[i], w->err, "%.60s: no expression reads it", name);
+	}
+	return GGU_OK;
+}
+
+/* The same for metadata, which the graph should read: what it forgets or misspells would be null there. */
+static enum ggu_status unread_metadata(const struct walk *w)
+{
+	static const char tokenizer[] = "tokenizer.";
+	const struct arch *a = w->c->arch;
+	const struct yaml_node *map = yaml_get(a->convert, "metadata"), *others = yaml_get(a->convert, "others");
+	for (size_t i = 0; a->graph && map && map->kind == YAML_MAPPING && i < map->count; i++) {
+		const char *name = map->keys[i]->text;
+		if (strcmp(map->keys[i]->file, a->file) == 0 && strncmp(name, tokenizer, sizeof tokenizer - 1) != 0
+			&& yaml_null(yaml_get(others, name)) && !yaml_mentions(a->graph, name))
+			return config_fail(w->c, map->keys[i], w->err, "%.60s: no expression of the graph reads it",
+				name);
 	}
 	return GGU_OK;
 }
@@ -174,5 +191,5 @@ enum ggu_status schema_check(const struct config *c, struct ggu_error *err)
 	if (!s) s = unread(&w, c->arch->defaults);
 	for (size_t i = 0; c->arch->classes && i < c->arch->classes->count && !s; i++)
 		s = unread(&w, c->arch->classes->items[i]);
-	return s;
+	return s ? s : unread_metadata(&w);
 }

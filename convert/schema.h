@@ -11,6 +11,9 @@
  *                 config.json, or a list of EXPR for each layer i. The architecture's name is put before KEY, unless it
  *                 begins with tokenizer.
  *   needs         {KEY: EXPR}                       keys of metadata whose value may not be null if EXPR holds
+ *   others        {KEY: true}                       keys of metadata that only other readers need: any that the
+ *                                                   description adds itself should be in an expression of its graph,
+ *                                                   or it is an error
  *   tensors       {NAME: SOURCE}                    see plan.h
  *   drop          {PATTERN: EXPR}                   checkpoint tensors that are not needed if EXPR holds
  *   copies        {NAME: {of: NAME, when: EXPR}}    see copies.h

@@ -87,6 +87,7 @@ like: llama
 classes: {LlamaForCausalLM: {}}
 convert:
   metadata: {vocab_size: null, extra: [u32, hidden_size + 1]}
+  others: {extra: true}
   tensors: {"blk.{i}.attn_q.*": {transform: null}}
 END
 ok "like the built-in one of its name" gguf-convert -q --arch-file a.yaml -o m.gguf m
@@ -102,6 +103,9 @@ says "a default that null cannot remove" 2 \
 like_llama 'convert:' '  tensors:' '    "blk.{i}.attn_q.*": {transfrom: null}'
 says "a misspelt key that null should remove" 2 "b.yaml: line 7, column 26: transfrom: there is no such key" \
 	--arch-file b.yaml
+like_llama 'convert: {metadata: {logit_scale: [f32, 0.5]}}' 'graph: {output: {scale: logits_scale}}'
+says "metadata that no expression of the graph reads" 2 \
+	"b.yaml: line 5, column 22: logit_scale: no expression of the graph reads it" --arch-file b.yaml
 like_llama 'graph: {layer: {ffn: {norm: null}}}'
 says "a graph that leaves out a norm" 2 \
 	"model.layers.0.post_attention_layernorm.weight: as blk.0.ffn_norm.weight no layer reads it (./b.yaml)" \
@@ -239,13 +243,13 @@ config '.rope_scaling = {} | .rope_parameters = {rope_theta: 10000.0} | del(.rop
 says "no scaling, in so many words" 0 ""
 config .
 printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'convert:' \
-	'  metadata: {some: [u32, 0.25 * hidden_size]}' >a.yaml
+	'  metadata: {some: [u32, 0.25 * hidden_size]}' '  others: {some: true}' >a.yaml
 says "a float where a whole number is wanted" 2 \
 	"* hidden_size: is the float $(jq '.hidden_size/4' m/config.json), not a valid u32, which llama.some wants" \
 	--arch-file a.yaml
 for form in value list; do
 	printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'convert:' \
-		"  metadata: {some: {type: u32, $form: '[hidden_size, 7]'}}" >a.yaml
+		"  metadata: {some: {type: u32, $form: '[hidden_size, 7]'}}" '  others: {some: true}' >a.yaml
 	case $form in
 	value)
 		says "a list where one value is wanted" 2 "is not a valid u32, which llama.some wants" \
@@ -264,7 +268,7 @@ some()
 	config ".some = $1"
 	printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'convert:' \
 		'  check_layer: {some: [layer(some) != 9, is 9]}' "  metadata: {some: {type: u32, $2}}" \
-		'  tensors: {"blk.{i}.attn_k.*": {transform: mul(layer(some))}}' >a.yaml
+		'  others: {some: true}' '  tensors: {"blk.{i}.attn_k.*": {transform: mul(layer(some))}}' >a.yaml
 }
 n=$(jq .num_hidden_layers "$DATA/wiki-7m/config.json")
 for list in "[range($n)]" 3; do
