@@ -115,6 +115,12 @@ says "metadata that a graph refuses" 2 "m: rope.freq_base: is too large (archite
 sed -i 's/^arch: .*/arch: other/; s/LlamaForCausalLM/MistralForCausalLM/' a.yaml
 config '.architectures = ["MistralForCausalLM"]'
 says "a class is its own description's" 0 "" --arch-file a.yaml
+printf '%s\n' 'schema: 1' 'arch: own' 'like: decoder' 'classes: {OwnForCausalLM: {}}' >b.yaml
+config '.architectures = ["OwnForCausalLM"] | .sliding_window = 8'
+says "a window, of which a description says nothing" 2 \
+	"sliding_window: is 8, which changes the results, but ./b.yaml has" --arch-file b.yaml
+sed -i 's/{}/{all_slide: true}/' b.yaml
+says "... that all layers have" 0 "" --arch-file b.yaml
 config '.architectures = ["NobodyForCausalLM"]'
 is "no base is listed" "$(gguf-convert --arch-file a.yaml -n m 2>&1 |
 	sed -n 's/^  [A-Za-z0-9]*ForCausalLM  *//p' | grep -xE 'common|llama|other' | sort -u)" "llama
