@@ -14,7 +14,8 @@
 #include "grids.h"
 #include "inline.h"
 
-enum { ROWS = 8, READS = READS_BOOKS_32 };  /* rows side by side, as in digits_256.h */
+enum { ROWS = 8, SUPERS = 8, READS = READS_BOOKS_32 };  /* rows as in digits_256.h */
+enum { TERNARY_BY_ROWS = 1, SUPERS_TQ1_0 = 32, SUPERS_TQ2_0 = 32 };
 enum { SIGNED = 0 };                    /* bias of codes with signs */
 /* Numbers of words, of types that have them in pieces */
 struct prepared { _Alignas(32) uint16_t k[64]; };

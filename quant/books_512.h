@@ -17,7 +17,9 @@
 #include "grids.h"
 #include "inline.h"
 
-enum { ROWS = 16, READS = 0 };          /* rows side by side, as in digits_512.h */
+enum { ROWS = 16, SUPERS = 8, READS = 0 };      /* rows as in digits_512.h */
+/* TQ2_0 is as fast as memory, so it must not wait for sums. */
+enum { TERNARY_BY_ROWS = 0, SUPERS_TQ1_0 = 8, SUPERS_TQ2_0 = 2 };
 enum { SIGNED = 64 };                   /* bias of codes with signs, which are below it */
 enum { PLANES = 5 };
 /* Of each order of columns: planes; whether there are scales of 16 columns, and deltas of 32 */

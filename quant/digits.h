@@ -19,10 +19,12 @@
  *                                                 their codes (enum digits_order); the rest of struct strip256
  *   A strip of 32 columns, for blocks of 32:      struct strip32, columns in order
  *
- * Some rows (8 or 16) are processed side by side. Super-blocks are processed row by row: a block's columns fill
- * registers, and leave a few lanes that add up to its sum. In blocks of 32, each lane of a register is a row, so sums
- * are complete as they come (digits_units.h). AVX2 multiplies these blocks without digits, as words (digits_words.h).
- * The sums stay in memory until some columns of all rows are done; then they are settled for all rows at once. */
+ * Some rows (8 or 16) are processed before their sums are settled. A super-block's columns fill registers, and leave a
+ * few lanes that add up to its sum. Registers of 64 bytes keep a block's digits for all of these rows; those of 32
+ * bytes are too few for that, so there each row is processed to its end, as it is in memory (BY_ROWS). In blocks
+ * of 32, each lane of a register is a row, so sums are complete as they come (digits_units.h). AVX2 multiplies these
+ * blocks without digits, as words (digits_words.h). The sums stay in memory until some columns of all rows are done;
+ * then they are settled for all rows at once. */
 #ifndef QUANT_DIGITS_H
 #define QUANT_DIGITS_H
 #include "mul.h"
@@ -33,7 +35,7 @@ enum {
 	/* the most whose sums are kept for some rows: columns in blocks of 32, for each token; super-blocks, for all
 	 * tokens */
 	DIGITS_COLUMNS = 512,
-	DIGITS_SUPERS = 8,
+	DIGITS_SUPERS = 32,             /* of one token, of eight rows */
 	DIGITS_SUMS = DIGITS_TOKENS*DIGITS_COLUMNS/32*DIGITS_ROWS*2,
 };
 /* The orders of a super-block's sixteens, as masks and shifts take them out of its bytes:
@@ -83,7 +85,7 @@ enum digits_scale { DIGITS_HALF, DIGITS_HALF_2, DIGITS_HALF_4, DIGITS_PAIR, DIGI
 	DIGITS_SMALL };
 struct digit_sums {
 	_Alignas(64) int32_t s[DIGITS_SUMS];    /* each of n tokens has one n-th */
-	_Alignas(64) uint8_t m[DIGITS_SUPERS*DIGITS_ROWS*16];
+	_Alignas(64) uint8_t m[DIGITS_SUMS/8*16];
 	_Alignas(64) union {
 		uint16_t half[DIGITS_COLUMNS/32*DIGITS_ROWS];
 		uint32_t pair[DIGITS_COLUMNS/32*DIGITS_ROWS];
@@ -92,8 +94,14 @@ struct digit_sums {
 /* A core may drop prefetches while it has as many lines in flight as it can. So each line is prefetched a second time,
  * this many rows before it is used. */
 enum { DIGITS_NEARER = 4 };
+/* Rows that are processed one after another are prefetched in this order too, into L2 and then into L1, about so many
+ * bytes before they are used. Cores prefetch such rows on their own as well, but for that a row must be processed at
+ * once: in chunks of 8 of 22 blocks, a fifth slower. So DIGITS_SUPERS is many. */
+enum { DIGITS_LATER = 8 << 10, DIGITS_SOON = 4 << 10 };
 /* n blocks of some rows; for blocks of 32: of all rows side by side. near: where the rows begin that are prefetched a
- * second time, maybe beyond the last row; rows DIGITS_NEARER further on are prefetched for the first time. */
+ * second time, maybe beyond the last row; rows DIGITS_NEARER further on are prefetched for the first time. For rows one
+ * after another, after: where the next part begins, maybe beyond the last row; later, soon: how many rows further on
+ * those are that are prefetched. */
 struct digits_part {
 	const char *w;
 	size_t w_stride, n_rows, n;
@@ -101,13 +109,26 @@ struct digits_part {
 	size_t strip_stride;
 	const char *near;
 	enum mul_fetch fetch;
+	const char *after;
+	size_t later, soon;
 };
+/* Row r of a part, or of what is processed after it */
+static inline const char *digits_row(const struct digits_part *p, size_t r)
+{
+	return r < p->n_rows ? p->w + r*p->w_stride : mul_past(p->after, (r - p->n_rows)*p->w_stride);
+}
+/* Prefetches `bytes` bytes at both places, those at `soon` for the second time. */
+static inline void digits_fetch(const char *later, const char *soon, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(later + i, 0, 2);
+	for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(soon + i, 0, 3);
+}
 typedef void digits_fn(const struct digits_part *p, struct digit_sums *to);
 struct digits_type {
 	digits_fn *sums[3];             /* for 1, 2 and 4 tokens */
 	enum digits_scale scale;
 	float factor;                   /* of d of super-blocks */
-	size_t supers;                  /* a chunk's super-blocks of one token; 0: DIGITS_SUPERS */
+	size_t supers;                  /* in place of the table's, if not 0; of one token alone, if fewer */
 	const struct digits_table *alone;       /* if not NULL, for one token if rows are prefetched into L1 */
 };
 /* y[rows] += n blocks of a token whose sums begin at `sums` and whose strip is `strip` */
@@ -121,6 +142,7 @@ enum digits_reads {
 };
 struct digits_table {
 	size_t rows;                    /* side by side */
+	size_t supers;                  /* a chunk's super-blocks of one token; half of it of two, and so on */
 	unsigned reads;                 /* of enum digits_reads */
 	settle_fn *settle;
 	struct digits_type type[GGU_TYPE_COUNT];

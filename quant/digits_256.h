@@ -249,7 +249,7 @@ INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm256_shuffle_epi8(
 
 /* ---- rows side by side ---- */
 
-enum { ROWS = 8, READS = READS_32 };
+enum { ROWS = 8, SUPERS = 32, BY_ROWS = 1, READS = READS_32 };
 #define DIGITS_Q8_0_ALONE NULL
 #include "digits_rows.h"
 typedef __m256i vi;                     /* a lane for each row */

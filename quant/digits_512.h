@@ -241,7 +241,7 @@ INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm512_shuffle_epi8(
 
 /* ---- rows side by side ---- */
 
-enum { ROWS = 16, READS = READS_64 };
+enum { ROWS = 16, SUPERS = 8, BY_ROWS = 0, READS = READS_64 };
 /* Zen 5 reads rows of blocks of this size into L1 faster eight at a time than sixteen. */
 #define DIGITS_Q8_0_ALONE (&quant_digits_avx2)
 #include "digits_rows.h"

@@ -262,23 +262,24 @@ static void last_rows(digits_fn *sums, struct digits_part part, size_t bytes, st
 	part.w_stride = sizeof *copy;
 	sums(&part, s);
 }
-_Static_assert(DIGITS_SUPERS*DIGITS_ROWS*8 <= DIGITS_SUMS, "sums of super-blocks");
 _Static_assert(2*sizeof(struct digit_sums) <= MUL_ROW_WORK, "sums of rows");
 static void sum_up(const struct job *j, struct chunk *c, struct tlb *tlb)
 {
 	const struct quant_mul *m = j->m;
 	digits_fn *sums = j->type->sums[c->n_t/2];
-	const size_t left = j->units - c->unit, step = j->step[c->n_t/2], at = c->unit*j->bytes;
+	const size_t left = j->units - c->unit, n = size_least(left, j->step[c->n_t/2]), at = c->unit*j->bytes,
+		bytes = n*j->bytes;
 	const char *w = (const char *)m->w + c->o*m->w_stride + at;
 	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
-	struct digits_part part = { w, m->w_stride, c->n_o, size_least(left, step), c->strip, j->strip,
+	struct digits_part part = { w, m->w_stride, c->n_o, n, c->strip, j->strip,
 		mul_past(w, (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD),
-		mul_row_fetch };
+		mul_row_fetch, n < left ? w + bytes : mul_past(w, c->n_o*m->w_stride - at),
+		(DIGITS_LATER + bytes - 1)/bytes, (DIGITS_SOON + bytes - 1)/bytes };
 	const size_t from = c->o*m->w_stride + j->table->rows*at;
 	tlb_look_up(tlb, from, from);
-	c->n_units = part.n;
-	c->n_blocks = part.n*j->blocks;
-	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, part.n*j->bytes, c->s);
+	c->n_units = n;
+	c->n_blocks = n*j->blocks;
+	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, bytes, c->s);
 	else sums(&part, c->s);
 }
 /* Prefetches a chunk of a task's first rows, unless the thread's last task has done so. */
@@ -317,6 +318,12 @@ static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_
 	}
 	settle(j, &before, y);
 }
+/* The blocks of each chunk, if a row of n is divided evenly into chunks of at most `most` */
+static size_t chunk_of(size_t n, size_t most)
+{
+	const size_t chunks = size_most((n + most - 1)/most, 1);
+	return (n + chunks - 1)/chunks;
+}
 void digits_mul(const struct digits_table *books, const struct digits_table *digits, const struct quant_mul *m,
 	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
 {
@@ -324,13 +331,14 @@ void digits_mul(const struct digits_table *books, const struct digits_table *dig
 		*alone = m->n_tokens == 1 && mul_row_fetch != MUL_TO_L2 ? from->type[m->type].alone : NULL,
 		*table = alone ? alone : from;
 	const struct ggu_type_info *info = ggu_type_info(m->type);
-	const size_t block = mul_block(kind), unit = info->block_weights, some = DIGITS_COLUMNS/unit,
-		supers = table->type[m->type].supers ? table->type[m->type].supers : DIGITS_SUPERS;
+	const size_t block = mul_block(kind), unit = info->block_weights, units = m->n_in/unit,
+		some = DIGITS_COLUMNS/unit, own = table->type[m->type].supers, one = own ? own : table->supers,
+		more = size_most(one, table->supers);
 	const struct job j = {
 		.m = m, .table = table, .type = table->type + m->type, .kind = kind,
-		.units = m->n_in/unit, .blocks = unit/block, .bytes = info->block_bytes,
-		.step = { block == 256 ? supers : some, block == 256 ? DIGITS_SUPERS/2 : some,
-			block == 256 ? DIGITS_SUPERS/4 : some },
+		.units = units, .blocks = unit/block, .bytes = info->block_bytes,
+		.step = { block == 256 ? chunk_of(units, one) : some, block == 256 ? chunk_of(units, more/2) : some,
+			block == 256 ? chunk_of(units, more/4) : some },
 		.strip_bytes = digits_strip_bytes(block, unit), .strip = digits_strip_bytes(block, m->n_in),
 	};
 	if (j.type->sums[0]) mul_all(&j, t0, n_t, o0, n_o, work);

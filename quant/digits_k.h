@@ -20,15 +20,17 @@ INLINE heads q4_k_sixes(heads x)
 		h_each(_mm_setr_epi32(0x0f0f3f3f, 0x0f0f3f3f, 0x3f3f3f3f, 0x0f0f0f0f));
 	return low | (up >> 2 & 0x30303030);
 }
-/* Scales of n_rows blocks from their heads, 16 bytes each */
+/* Scales of n blocks, `stride` bytes apart, from their heads; those of each block are stored `step` bytes after those
+ * of the one before. There is room for a multiple of HEADS. */
 typedef heads heads_fn(heads);
-INLINE void heads_of_rows(const char *w, size_t w_stride, size_t n_rows, heads_fn *scales, uint8_t *to)
+INLINE void heads_of_blocks(const char *w, size_t stride, size_t n, heads_fn *scales, uint8_t *to, size_t step)
 {
-	for (size_t r = 0; r < n_rows; r += HEADS, to += 16*HEADS) {
+	for (size_t k = 0; k < n; k += HEADS, to += HEADS*step) {
 		const char *p[HEADS];
-		UNROLL for (size_t i = 0; i < HEADS; i++) p[i] = w + (r + i < n_rows ? r + i : r)*w_stride;
+		UNROLL for (size_t i = 0; i < HEADS; i++) p[i] = w + (k + i < n ? k + i : k)*stride;
 		const heads x = scales(h_load(p));
-		memcpy(to, &x, sizeof x);
+		if (step == 16) memcpy(to, &x, sizeof x);
+		else UNROLL for (size_t i = 0; i < HEADS; i++) memcpy(to + i*step, (const char *)&x + 16*i, 16);
 	}
 }
 INLINE void chains_with_minima(const c64 *c, const struct product *m)

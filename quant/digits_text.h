@@ -80,7 +80,36 @@ struct super {
 	int has_min;                    /* dmin follows d */
 	size_t at_heads;                /* offset of the sixteen bytes from which `scales`, if not NULL, makes m */
 };
-INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct super type,
+/* A row's block. w: its bytes */
+INLINE void super_sums(const char *w, const struct product *m, struct super type, block_fn *block)
+{
+	block(w, m);
+	if (type.has_min) memcpy(m->to->d.pair + m->at, w + type.at_d, 4);
+	else memcpy(m->to->d.half + m->at, w + type.at_d, 2);
+}
+INLINE void supers_by_rows(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct super type,
+	enum digits_order order, heads_fn *scales, block_fn *block)
+{
+	const struct digits_part p = *part;
+	for (size_t r = 0; r < p.n_rows; r++) {
+		const char *w = digits_row(&p, r), *later = digits_row(&p, r + p.later),
+			*soon = digits_row(&p, r + p.soon), *strip = p.strip;
+		for (size_t b = 0; b < p.n; b++, strip += sizeof(struct strip256)) {
+			const struct strip256 *x = (const void *)strip;
+			const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
+			const struct product m = { n_tokens, strip, p.strip_stride, order, d, to, b*ROWS + r };
+			digits_fetch(later, soon, type.bytes);
+			if (scales && b%HEADS == 0)
+				heads_of_blocks(w + type.at_heads, type.bytes, p.n - b < HEADS ? p.n - b : HEADS,
+					scales, to->m + 16*m.at, 16*ROWS);
+			super_sums(w, &m, type, block);
+			w += type.bytes;
+			later += type.bytes;
+			soon += type.bytes;
+		}
+	}
+}
+INLINE void supers_by_blocks(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct super type,
 	enum digits_order order, heads_fn *scales, block_fn *block)
 {
 	const struct digits_part p = *part;
@@ -88,16 +117,20 @@ INLINE void supers(int n_tokens, const struct digits_part *part, struct digit_su
 		const char *w = p.w + b*type.bytes, *strip = p.strip + b*sizeof(struct strip256),
 			*near = p.near + b*type.bytes*ROWS;
 		const struct strip256 *x = (const void *)strip;
-		if (scales) heads_of_rows(w + type.at_heads, p.w_stride, p.n_rows, scales, to->m + 16*b*ROWS);
+		if (scales) heads_of_blocks(w + type.at_heads, p.w_stride, p.n_rows, scales, to->m + 16*b*ROWS, 16);
 		const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
 		for (size_t r = 0, at = b*ROWS; r < p.n_rows; r++, at++, w += p.w_stride, near += type.bytes) {
 			const struct product m = { n_tokens, strip, p.strip_stride, order, d, to, at };
 			fetch_lines(near, p.w_stride, type.bytes, p.fetch);
-			block(w, &m);
-			if (type.has_min) memcpy(to->d.pair + at, w + type.at_d, 4);
-			else memcpy(to->d.half + at, w + type.at_d, 2);
+			super_sums(w, &m, type, block);
 		}
 	}
+}
+INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums *to, struct super type,
+	enum digits_order order, heads_fn *scales, block_fn *block)
+{
+	if (BY_ROWS) supers_by_rows(n_tokens, p, to, type, order, scales, block);
+	else supers_by_blocks(n_tokens, p, to, type, order, scales, block);
 }
 
 #include "digits_units.h"
@@ -146,7 +179,8 @@ UNITS(q2_0, by_digits, .blocks = 2, .parts = 1, .scale = 2, .bias = 1, .most = 3
 
 #define OF(name) { name##_1, name##_2, name##_4 }
 #include "digits_settle.h"
-const struct digits_table DIGITS_TABLE = { ROWS, READS, settle, {
+_Static_assert(SUPERS*ROWS*8 <= DIGITS_SUMS && SUPERS <= (int)DIGITS_SUPERS, "sums of super-blocks");
+const struct digits_table DIGITS_TABLE = { ROWS, SUPERS, READS, settle, {
 	[GGU_TYPE_Q2_K] = { OF(q2_k), DIGITS_PAIR_16, 1 },
 	[GGU_TYPE_Q3_K] = { OF(q3_k), DIGITS_HALF, 1 },
 	[GGU_TYPE_Q4_K] = { OF(q4_k), DIGITS_PAIR, 1 },
