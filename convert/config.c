@@ -237,6 +237,9 @@ enum ggu_status config_count(struct config *c, const struct yaml_node *in, const
 	if (!e) return absent >= 0 ? GGU_OK : config_fail(c, in, err, "no %s", key);
 	TRY(config_eval(c, e, &v, err));
 	if (v.kind == EXPR_NULL && absent >= 0) return GGU_OK;
+	if (v.kind == EXPR_NULL)
+		return file_fail(err, GGU_ERR_MISSING, "config.json", GGU_NO_OFFSET, e->text,
+			"has no value, but the number of %s is needed (%.40s, line %u)", key, e->file, e->line);
 	if (v.kind != EXPR_INT || v.u.i < 0 || v.u.i > max)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, e->text,
 			"expected a number from 0 to %lld", (long long)max);
@@ -304,6 +307,9 @@ static enum ggu_status find_class(struct config *c, struct arch_set *set, struct
 	}
 	if (s) return s;
 	if (c->arch && c->arch->convert) return GGU_OK;
+	if (c->arch)
+		return file_fail(err, GGU_ERR_UNSUPPORTED, c->arch->file, GGU_NO_OFFSET, "convert",
+			"is missing, as is a description that has it under like (class %.60s)", c->hf_class);
 	return file_fail(err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, CONVERT_CLASS,
 		"no known architecture has the class %.80s", whole ? whole : part);
 }

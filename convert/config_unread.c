@@ -59,6 +59,19 @@ static const struct yaml_node *rule_for(const struct unread *u, const char *path
 	return rule;
 }
 
+/* A value as messages show it: its JSON, of which a long one loses its end. */
+enum { SHOWN = 40 };
+static void show(const json_t *value, char to[SHOWN + 1])
+{
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
+	size_t n = text ? strlen(text) : 0;
+	bool whole = n <= SHOWN;
+	if (!whole) n = SHOWN - strlen("...");
+	while (!whole && n && ((unsigned char)text[n] & 0xc0) == 0x80) n--;    /* inside a character */
+	snprintf(to, SHOWN + 1, "%.*s%s", (int)n, text ? text : "", whole ? "" : "...");
+	free(text);
+}
+
 static enum ggu_status unread_object(const struct unread *u, const json_t *object, const char *prefix, bool silent);
 
 /* Checks one key. A value that is null or empty changes nothing. */
@@ -68,7 +81,7 @@ static enum ggu_status unread_key(const struct unread *u, const json_t *object, 
 	double infinity;
 	const struct yaml_node *rule;
 	bool yes, object_of_keys = json_is_object(value) && !file_json_infinity(value, &infinity);
-	char *text;
+	char text[SHOWN + 1];
 	struct ggu_error what;
 	enum ggu_status s;
 	if (json_is_null(value) || (json_is_array(value) && !json_array_size(value))) return GGU_OK;
@@ -82,17 +95,15 @@ static enum ggu_status unread_key(const struct unread *u, const json_t *object, 
 	if (s || yes) return s;
 	if (!rule && object_of_keys) return unread_object(u, value, path, silent);
 	if (!rule && (silent || !u->warn)) return GGU_OK;
-	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
+	show(value, text);
 	if (rule)
 		s = file_fail(u->err, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, path,
-			"is %.40s, which changes the results, but %.40s has no rule for it", text ? text : "",
-			u->c->arch->file);
+			"is %s, which changes the results, but %.40s has no rule for it", text, u->c->arch->file);
 	else {
 		file_fail(&what, GGU_ERR_UNSUPPORTED, "config.json", GGU_NO_OFFSET, path,
-			"is %.40s, which %.40s does not read", text ? text : "", u->c->arch->file);
+			"is %s, which %.40s does not read", text, u->c->arch->file);
 		u->warn(u->ctx, &what);
 	}
-	free(text);
 	return s;
 }
 

@@ -69,7 +69,8 @@ static enum ggu_status check(struct entry *e, struct ggu_error *err)
 			(schema ? schema : root)->column, version);
 	stray = yaml_stray(root, "schema arch like fallback defaults classes convert graph");
 	if (stray) return fail(stray, stray->text, err, "unknown key");
-	if (!name_ok(name)) return fail(name ? name : root, "arch", err, "expected a name of a-z, 0-9, _ and -");
+	if (!name) return fail(root, "arch", err, "is missing: general.architecture of its files");
+	if (!name_ok(name)) return fail(name, "arch", err, "expected a name of a-z, 0-9, _ and -");
 	TRY(check_like(yaml_get(root, "like"), err));
 	if (!yaml_null(fallback) && !yaml_is(fallback, "true") && !yaml_is(fallback, "false"))
 		return fail(fallback, "fallback", err, "expected true or false");

@@ -216,7 +216,7 @@ for option in --arch-file --metadata; do
 		"$DATA/wiki-7m"
 done
 sed 's/TinyModel/LlamaForCausalLM/; s/arch: tiny/arch: zz/' "$TMP/tiny.yaml" >"$TMP/class.yaml"
-says "a file takes the classes that it lists" "config.json: n_layers: expected" \
+says "a file takes the classes that it lists" "config.json: n_layers: has no value" \
 	gguf-convert --arch-file "$TMP/class.yaml" -o "$TMP/no.gguf" "$DATA/wiki-7m"
 
 says "a tensor without a place" "l.0.more" sh -c "

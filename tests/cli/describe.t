@@ -66,6 +66,10 @@ says "a pre-tokenizer that it does not have" 2 "b.yaml: line 5, column 24: pre: 
 	--arch-file b.yaml
 sed 's/^like: .*/like: [common, nobody]/' "$SRC/model/arch/llama.yaml" >a.yaml
 says "like an unknown one" 2 "nobody: line 4, column 16: no such description" --arch-file a.yaml
+printf '%s\n' 'schema: 1' 'like: llama' 'classes: {LlamaForCausalLM: {}}' >a.yaml
+says "no name" 2 "a.yaml: arch: line 1, column 1: is missing: general.architecture" --arch-file a.yaml
+printf '%s\n' 'schema: 1' 'arch: llama' 'classes: {LlamaForCausalLM: {}}' >a.yaml
+says "nothing that it is like, nor a convert part of its own" 2 "a.yaml: convert: is missing" --arch-file a.yaml
 printf 'schema: 1\narch: round\nlike: round\nclasses: {A: {}}\n' >a.yaml
 says "like itself" 2 "round: line 3, column 7: no such description" --arch-file a.yaml
 
@@ -178,6 +182,16 @@ config '.rope_parameters = {rope_type: "default", partial_rotary_factor: 1.0}'
 says "... unless it is all of it" 0 ""
 config '.layer_types = ["sliding_attention"]'
 says "layers of other kinds" 2 'layer_types: is ["sliding_attention"], which'
+config '.strange = "a word and another of forty characters"'
+says "a value of 40 characters is shown whole" 0 'is "a word and another of forty characters", which'
+config '.strange = "a word and another of forty-two characters"'
+says "... a longer one without its end" 0 'is "a word and another of forty-two char..., which'
+config '.strange = "a word and another of forty-two cha\u00e9acters"'
+says "... between two characters" 0 'is "a word and another of forty-two cha..., which'
+for gone in 'del(.num_hidden_layers)' '.num_hidden_layers = null'; do
+	config "$gone"
+	says "$gone" 2 "config.json: num_hidden_layers: has no value, but the number of layers is needed (common.yaml"
+done
 config .
 modules() { printf '[{"type": "st.models.Transformer", "path": ""}, {"type": "st.models.%s", "path": "2"}]' "$1" \
 	>m/modules.json; }
