@@ -90,6 +90,7 @@ given gemma3 '._sliding_window_pattern = 6 | .sliding_window_pattern = 6'
 is "gemma3: its pattern twice, as transformers 5 saves it: in silence" \
 	"$(gguf-convert -n "$TMP/m" 2>&1 >"$TMP/plan")" ""
 alike llama "a window, which Llama has none of" '.sliding_window = 5'
+for name in llama qwen2; do alike $name "... nor one of no tokens" '.sliding_window = 0'; done
 for value in false null; do
 	given gpt_oss-truncate ".rope_scaling.truncate = $value"
 	ok "gpt_oss: a truncate that is $value" gguf-convert -q -o "$TMP/got" "$TMP/m"
@@ -349,6 +350,12 @@ not_ok "a folder outside the checkpoint is refused" 2 gguf-convert -q -o "$TMP/g
 
 for name in qwen2_moe qwen3_moe; do refused $name use_sliding_window \
 	'.use_sliding_window = true | .sliding_window = 8'; done
+# a window of no tokens, which transformers takes at its word, and readers of GGUF files for none
+for name in mistral mixtral gemma2 gemma3 phi3 phimoe gpt_oss cohere2 olmo3 dots1 modernbert; do
+	refused $name sliding_window '.sliding_window = 0 | .max_window_layers = 0'
+done
+refused modernbert local_attention '.local_attention = 0'
+refused qwen2 sliding_window '.use_sliding_window = true | .sliding_window = 0 | .max_window_layers = 1'
 refused granitemoehybrid layer_types '.layer_types = [.layer_types[] | "attention"]'
 # whose layers all have windows, whatever layer_types says
 refused qwen3_moe use_sliding_window '.use_sliding_window = true | .sliding_window = 8
