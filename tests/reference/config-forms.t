@@ -439,6 +439,8 @@ refused modernbert layer_types '.layer_types = [range(.num_hidden_layers) | "ful
 refused llama rope_parameters.rope_type \
 	'.rope_parameters = {rope_type: "default"} | .rope_scaling = {type: "linear", factor: 2.0}'
 refused llama-linear-bias rope_parameters.factor '.rope_parameters = .rope_scaling + {factor: 3.0}'
+for key in attn final; do refused gemma2 ${key}_logit_softcapping ".${key}_logit_softcapping = 0.0"; done
+refused gemma3 final_logit_softcapping '.final_logit_softcapping = 0.0'
 given modernbert '.hidden_activation = "silu"'
 ok "modernbert: SwiGLU in place of GeGLU" gguf-convert -q -t f32 -o "$TMP/got" "$TMP/m"
 jq -r '.sequences[] | map(tostring) | join(" ")' "$SHARED/reference/arch/modernbert/expected/tokens.json" |
