@@ -463,6 +463,11 @@ refused deepseek_v2 norm_topk_prob '.norm_topk_prob = true'
 refused deepseek_v2 topk_method '.topk_method = "noaux_tc" | .n_group = 2'
 refused falcon_h1 attention_bias '.attention_bias = true'
 for name in granitemoehybrid falcon_h1; do refused $name time_step_limit '.time_step_limit = [0.0, 0.1]'; done
+# a second name that transformers has for a key
+refused gpt2 n_head '.num_attention_heads = 2'
+refused gpt_bigcode n_head '.num_attention_heads = 2'
+refused mpt n_heads '.num_attention_heads = 2 | del(.n_heads)'
+refused ernie4_5_moe moe_k '.num_experts_per_tok = 1'
 refused ernie4_5_moe moe_norm_min '.moe_norm_min = 1.0'
 refused bloom slow_but_exact '.slow_but_exact = true | .pretraining_tp = 4'
 refused phimoe router_jitter_noise '.router_jitter_noise = 0.02'
