@@ -438,6 +438,29 @@ refused olmo3 rope_parameters '.rope_parameters = {sliding_attention: {rope_type
 refused modernbert layer_types '.layer_types = [range(.num_hidden_layers) | "full_attention"]'
 refused llama rope_parameters.rope_type \
 	'.rope_parameters = {rope_type: "default"} | .rope_scaling = {type: "linear", factor: 2.0}'
+# rope_scaling is the older name, and where both are given transformers 5 reads it alone
+for name in llama gpt_neox gemma3 falcon_h1; do
+	refused $name rope_scaling.rope_theta '.rope_theta |= (. // 10000.0) | .rope_scaling = {rope_theta: 500.0}'
+done
+linear='{rope_type: "linear", factor: 2.0}'
+refused llama rope_parameters.rope_theta ".rope_scaling = $linear | .rope_parameters = $linear + {rope_theta: 500.0}"
+for name in phi4-mini gpt_neox; do
+	refused $name rope_scaling.partial_rotary_factor '.rope_scaling = {partial_rotary_factor: 0.5}'
+	refused $name rope_parameters.partial_rotary_factor \
+		'.rope_scaling = {rope_type: "default"} | .rope_parameters = {partial_rotary_factor: 0.5}'
+done
+alike llama-linear-bias "the base of rope in rope_scaling, too" '.rope_scaling.rope_theta = (.rope_theta // 10000.0)'
+for name in gemma3 olmo3; do refused $name rope_scaling.type '.rope_scaling = {type: "linear", factor: 2.0}'; done
+refused modernbert rope_scaling ".rope_scaling = $linear"
+# transformers 5 reads rope_theta for the layers without windows, and takes its default for the others
+refused olmo3 rope_theta '.rope_theta = 10000.0'
+own='.rope_parameters = {full_attention: {rope_theta: 500.0, rope_type: "default"},
+	sliding_attention: {rope_theta: 100.0, rope_type: "default"}} | del(.rope_theta, .rope_scaling)'
+given olmo3 "$own"
+ok "olmo3: bases of rope for each kind of layer" gguf-convert -q -o "$TMP/got" "$TMP/m"
+olmo2='.architectures = ["Olmo2ForCausalLM"]'
+refused olmo3 rope_parameters.sliding_attention "$own | $olmo2 | del(.sliding_window, .layer_types)"
+refused olmo3 sliding_window "$olmo2"
 refused llama-linear-bias rope_parameters.factor '.rope_parameters = .rope_scaling + {factor: 3.0}'
 for key in attn final; do refused gemma2 ${key}_logit_softcapping ".${key}_logit_softcapping = 0.0"; done
 refused gemma3 final_logit_softcapping '.final_logit_softcapping = 0.0'
@@ -496,6 +519,7 @@ ok "... which the evaluator reads" sh -c "echo 1 2 3 | gguf-logits -q -m '$TMP/g
 refused falcon_h1 mamba_norm_before_gate '.mamba_rms_norm = true | .mamba_norm_before_gate = true'
 refused falcon_h1 rope_theta 'del(.rope_theta)'
 refused gpt_oss rope_scaling '.rope_scaling = null'
+refused gpt_oss rope_scaling '.rope_scaling = {}'
 refused gpt_oss rope_scaling 'del(.rope_scaling)'
 refused llama quantization_config '.quantization_config = {quant_method: "hqq"}'
 refused gpt_oss quantization_config '.quantization_config = {quant_method: "gptq", bits: 4}'
