@@ -479,6 +479,9 @@ ok "dbrx: weights of experts add up to 1 if config.json does not say" gguf-conve
 for norm in null 2.0; do
 	refused dbrx ffn_config.moe_normalize_expert_weights ".ffn_config.moe_normalize_expert_weights = $norm"
 done
+refused olmo clip_qkv '.clip_qkv = 0.0'
+refused dbrx attn_config.clip_qkv '.attn_config.clip_qkv = 0.0'
+refused granitemoe attention_multiplier '.attention_multiplier = 0.0'
 refused dbrx num_key_value_heads '.num_key_value_heads = 4'
 refused dots1 scoring_func '.scoring_func = "softmax"'
 refused dots1 num_experts_per_tok 'del(.num_experts_per_tok) | .n_routed_experts = 16'
