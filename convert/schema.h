@@ -30,6 +30,9 @@
  *                                                   vocabulary; if null, after the architecture), and special tokens,
  *                                                   by their id or text: bos eos unk sep pad mask eot eom
  *
+ * A key that `and`, `or`, `??` or `?:` skipped has not been read, since it does not count for this model: with `not
+ * windows or sliding_window != 0`, a model without windows leaves its sliding_window to `matters`. Where such a key is
+ * harmless, `ignore` says so.
  * A key that no expression has read is ignored if any pattern of `ignore` that fits says so. Of the patterns of
  * `matters` that fit it, one decides: the key itself, or else that with the most characters besides * (of several, the
  * last). So `attn_config.clip: value <= 8` is an exception to `attn_config.*: false`, whichever of two descriptions has
