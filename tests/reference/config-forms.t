@@ -481,6 +481,7 @@ for norm in null 2.0; do
 done
 refused olmo clip_qkv '.clip_qkv = 0.0'
 refused dbrx attn_config.clip_qkv '.attn_config.clip_qkv = 0.0'
+refused t5 scale_decoder_outputs '.scale_decoder_outputs = null'
 refused granitemoe attention_multiplier '.attention_multiplier = 0.0'
 refused dbrx num_key_value_heads '.num_key_value_heads = 4'
 refused dots1 scoring_func '.scoring_func = "softmax"'
