@@ -452,6 +452,11 @@ done
 alike llama-linear-bias "the base of rope in rope_scaling, too" '.rope_scaling.rope_theta = (.rope_theta // 10000.0)'
 for name in gemma3 olmo3; do refused $name rope_scaling.type '.rope_scaling = {type: "linear", factor: 2.0}'; done
 refused modernbert rope_scaling ".rope_scaling = $linear"
+for name in gemma3 modernbert olmo3; do
+	refused $name rope_parameters '.rope_parameters = {full_attention: {rope_type: "default"},
+		sliding_attention: {type: "linear", factor: 2.0}} | del(.rope_scaling, .rope_local_base_freq)'
+done
+refused modernbert rope_parameters '.rope_parameters = {full_attention: {type: "linear", factor: 2.0}}'
 # transformers 5 reads rope_theta for the layers without windows, and takes its default for the others
 refused olmo3 rope_theta '.rope_theta = 10000.0'
 own='.rope_parameters = {full_attention: {rope_theta: 500.0, rope_type: "default"},
