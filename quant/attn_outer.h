@@ -51,7 +51,7 @@ INLINE void score_part(enum form form, int rows, int wide, size_t n, const float
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++)
 			a[r*wide + c] = begin ? zero : r_floats(s + r*ATTN_BLOCK + c*REG);
-	for (size_t i = 0; i < n; i++, q += rows, k += ATTN_BLOCK*bytes_of(form)) {
+	TWICE for (size_t i = 0; i < n; i++, q += rows, k += ATTN_BLOCK*bytes_of(form)) {
 		rf y[ATTN_BLOCK/REG];
 		UNROLL for (int c = 0; c < wide; c++) {
 			size_t at = (size_t)c*REG*bytes_of(form);
@@ -228,7 +228,7 @@ INLINE void mix_part(enum form form, int rows, int wide, size_t from, size_t to,
 	rf sum[REGS];
 	UNROLL for (int r = 0; r < rows; r++)
 		UNROLL for (int c = 0; c < wide; c++) sum[r*wide + c] = r_floats(a + (size_t)r*a_wide + c*REG);
-	for (size_t p = from; p < to; p++) {
+	TWICE for (size_t p = from; p < to; p++) {
 		rf y[ATTN_BLOCK/REG];
 		UNROLL for (int c = 0; c < wide; c++) {
 			size_t at = (size_t)c*REG*bytes_of(form);

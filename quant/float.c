@@ -161,11 +161,13 @@ static void at_once(const struct quant_mul *m, size_t t, size_t n_t, size_t o, s
 	size_t width = quant_float_table->outputs, tokens = quant_float_table->tokens,
 		next = t + tokens < m->n_tokens ? t + tokens : t;
 	for (size_t r = 0; r*width < n_o; r++) {
+		const bool whole = n_t == tokens && n_o - r*width >= width;
 		const struct float_phases all = { m->n_in, n_t, tile_of(k, r), strip_of(m, t, 0, 0), PHASE,
-			phase_floats(m->n_in) };
+			phase_floats(m->n_in), whole ? m->y + t*m->y_stride + o + r*width : sums,
+			whole ? m->y_stride : width };
 		fetch_results(m, t, n_t, o + r*width);
 		quant_float_table->gemm_all(&all, (r + 1)*width < n_o ? all.strip : strip_of(m, next, 0, 0), sums);
-		put(m, t, n_t, o + r*width, n_o - r*width, sums);
+		if (!whole) put(m, t, n_t, o + r*width, n_o - r*width, sums);
 	}
 }
 /* Multiplies columns chunk by chunk: the sums of all phases and strips wait for the next chunk. */

@@ -49,11 +49,14 @@ typedef void float_rows_fn(size_t n_out, size_t n_in, const char *w, size_t w_st
 typedef void float_transpose_fn(const char *rows, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase,
 	float *to);
 /* n columns of a panel, one tile wide, and of a strip, of which only the first tokens are wanted; _phase: floats from
- * one phase to the next */
+ * one phase to the next. The result is stored at `to`, `to_stride` floats from one token to the next; it may have as
+ * many tokens as a tile. */
 struct float_phases {
 	size_t n, tokens;
 	const float *panel, *strip;
 	size_t panel_phase, strip_phase;
+	float *to;
+	size_t to_stride;
 };
 struct float_table {
 	size_t outputs, tokens;                         /* of a tile; outputs divides FLOAT_OUTPUTS */
@@ -68,7 +71,7 @@ struct float_table {
 	 * too far away for the core to predict */
 	void (*gemm)(size_t tokens, size_t n, const float *panel, const float *strip, const float *next, float *acc,
 		bool begin);
-	/* sums[token][output] becomes the tree over all phases; it has room for a tile of each phase. */
+	/* The tree over all phases; sums has room for a tile of each phase. */
 	void (*gemm_all)(const struct float_phases *o, const float *next, float *sums);
 	/* sums[0..n - 1] become the tree over sixteen such arrays, `stride` floats apart; n is a multiple of 16 */
 	void (*tree)(float *sums, size_t stride, size_t n);

@@ -194,7 +194,7 @@ INLINE void gemm_of(int tokens, size_t n, const float *panel, const float *strip
 {
 	rf a[TOKENS*WIDE], zero = { 0 };
 	UNROLL for (int k = 0; k < tokens*WIDE; k++) a[k] = begin ? zero : r_floats(acc + k*REG);
-	for (; n; n--, panel += OUTPUTS, strip += TOKENS, next += TOKENS) {
+	TWICE for (; n; n--, panel += OUTPUTS, strip += TOKENS, next += TOKENS) {
 		__builtin_prefetch(next);
 		line(tokens, panel, strip, a);
 	}
@@ -211,19 +211,23 @@ static void gemm(size_t tokens, size_t n, const float *panel, const float *strip
 /* The order of phases. With it the tree over them is a stack, whose two upper sums become one whenever they have the
  * same height; it stays in L1. */
 static const size_t order[FLOAT_LANES] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
-/* The sum of the TOGETHER phases from place `at` of the order on, for SHARE tokens from `first` on, plus those in the
- * `merges` tiles before `to`, the last one first. With few columns, storing sums and adding them up takes much of the
- * time, so what is added up in registers is not stored. */
-INLINE void phases(const struct float_phases *o, size_t at, size_t first, const float *next, int merges, float *to)
+/* The merges after the last phase */
+enum { LAST = TOGETHER == 1 ? 4 : 3 };
+/* The sum of TOGETHER phases, whose panel and strip are those of the first one, for SHARE tokens from `first` on, plus
+ * those in the `merges` tiles before `to`, the last one first. lines: of all these phases; those that the number of
+ * phases does not divide are of the first ones. With few columns, storing sums and adding them up takes much of the
+ * time, so what is added up in registers is not stored, and the result is stored where it is wanted. */
+INLINE void phases(int merges, const struct float_phases *o, size_t lines, const float *panel, const float *strip,
+	const float *next, size_t first, float *to)
 {
 	rf a[TOKENS*WIDE], zero = { 0 };
 	const float *p[TOGETHER], *x[TOGETHER];
 	UNROLL for (int k = 0; k < TOKENS*WIDE; k++) a[k] = zero;
 	UNROLL for (size_t s = 0; s < TOGETHER; s++) {
-		p[s] = o->panel + order[at + s]*o->panel_phase;
-		x[s] = o->strip + order[at + s]*o->strip_phase + first;
+		p[s] = panel + s*FLOAT_LANES/TOGETHER*o->panel_phase;
+		x[s] = strip + s*FLOAT_LANES/TOGETHER*o->strip_phase;
 	}
-	for (size_t n = o->n/FLOAT_LANES; n; n--, next += TOKENS) {
+	TWICE for (size_t n = lines/TOGETHER; n; n--, next += TOKENS) {
 		__builtin_prefetch(next);
 		UNROLL for (size_t s = 0; s < TOGETHER; s++) {
 			line(SHARE, p[s], x[s], a + s*SHARE*WIDE);
@@ -232,21 +236,22 @@ INLINE void phases(const struct float_phases *o, size_t at, size_t first, const 
 		}
 	}
 	UNROLL for (size_t s = 0; s < TOGETHER; s++)
-		if (order[at + s] < o->n%FLOAT_LANES) line(SHARE, p[s], x[s], a + s*SHARE*WIDE);
+		if (s < lines%TOGETHER) line(SHARE, p[s], x[s], a + s*SHARE*WIDE);
 	UNROLL for (int k = SHARE*WIDE; k < TOKENS*WIDE; k++) a[k - SHARE*WIDE] += a[k];
-	to += first*OUTPUTS;
 	UNROLL for (int i = 0; i < merges; i++) {
 		to -= TILE;
 		UNROLL for (int k = 0; k < SHARE*WIDE; k++) a[k] += r_floats(to + k*REG);
 	}
-	UNROLL for (int k = 0; k < SHARE*WIDE; k++) r_put(to + k*REG, a[k]);
+	if (merges == LAST) UNROLL for (int k = 0; k < SHARE*WIDE; k++)
+		r_put(o->to + (first + (size_t)(k/WIDE))*o->to_stride + k%WIDE*REG, a[k]);
+	else UNROLL for (int k = 0; k < SHARE*WIDE; k++) r_put(to + k*REG, a[k]);
 }
 /* One for each number of merges: a core does not foresee how often a loop over them runs. */
 #define PHASES(merges) \
-static __attribute__((noinline)) void phases_##merges(const struct float_phases *o, size_t at, size_t first, \
-	const float *next, float *to) \
+static __attribute__((noinline)) void phases_##merges(const struct float_phases *o, size_t lines, const float *panel, \
+	const float *strip, const float *next, size_t first, float *to) \
 { \
-	phases(o, at, first, next, merges, to); \
+	phases(merges, o, lines, panel, strip, next, first, to); \
 }
 PHASES(0)
 PHASES(1)
@@ -256,16 +261,21 @@ PHASES(4)
 INLINE int trailing_ones(size_t i) { return !(i & 1) ? 0 : !(i & 2) ? 1 : !(i & 4) ? 2 : !(i & 8) ? 3 : 4; }
 static void gemm_all(const struct float_phases *o, const float *next, float *sums)
 {
-	static void (*const by_merges[])(const struct float_phases *, size_t, size_t, const float *, float *) = {
-		phases_0, phases_1, phases_2, phases_3, phases_4 };
+	static void (*const by_merges[])(const struct float_phases *, size_t, const float *, const float *,
+		const float *, size_t, float *) = { phases_0, phases_1, phases_2, phases_3, phases_4 };
+	const size_t rest = o->n%FLOAT_LANES;
 	size_t height = 0;
 	UNROLL for (size_t at = 0; at < FLOAT_LANES; at += TOGETHER) {
 		const size_t after = at + TOGETHER;
 		const int merges = trailing_ones(at/TOGETHER);
+		size_t lines = o->n/FLOAT_LANES*TOGETHER;
+		UNROLL for (size_t s = 0; s < TOGETHER; s++) lines += order[at + s] < rest;
 		for (size_t s = 0; s*SHARE < o->tokens; s++)
-			by_merges[merges](o, at, s*SHARE, after < FLOAT_LANES ?
-				o->strip + order[after + s]*o->strip_phase : next + order[s]*o->strip_phase,
-				sums + height*TILE);
+			by_merges[merges](o, lines, o->panel + order[at]*o->panel_phase,
+				o->strip + order[at]*o->strip_phase + s*SHARE,
+				after < FLOAT_LANES ? o->strip + order[after + s]*o->strip_phase :
+					next + order[s]*o->strip_phase,
+				s*SHARE, sums + height*TILE + s*SHARE*OUTPUTS);
 		height += 1 - (size_t)merges;
 	}
 }

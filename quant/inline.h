@@ -10,4 +10,7 @@
 #define INLINE static inline __attribute__((always_inline))
 /* Before a loop whose number of rounds is a constant, at most 64 */
 #define UNROLL _Pragma("GCC unroll 64")
+/* Before a loop of about twenty instructions whose number of rounds is not known, but usually large: two rounds at a
+ * time, for cores that share their front end with another thread */
+#define TWICE _Pragma("GCC unroll 2")
 #endif
