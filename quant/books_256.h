@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * books_256.h - the vocabulary of books_text.h in registers of 32 bytes. The instance first includes ymm_ISA.h.
  *
- * Words of a code book are read one by one, as words of 16 bits: eight codes are a load that widens them, signs are
- * another, of +1 and -1 from a table, and both are multiplied with whole activations. With digits, signs would have to
- * be made from bits, and a bias added, and there would be as many products.
+ * Words of a code book are read one by one, as words of 16 bits: eight codes are a load that widens them. They are
+ * given their signs, and multiplied with whole activations. With digits a bias would have to be added, and there would
+ * be as many products.
  *
  * 32 columns are two registers: in one the first eight columns of both sixteens, in the other the second ones. So the
  * halves of a sum are those of the sixteens, whether they share a scale or not. */
@@ -42,22 +42,6 @@ INLINE __m256i y_fours(int a, int b, int c, int d)
 
 /* ---- codes ---- */
 
-/* +1 and -1 for eight bits, the lowest first; for seven, of which the eighth makes the number of minuses even */
-#define SIGN(n, i) (1 - 2*((n) >> (i) & 1))
-#define SEVEN(n) SIGN(n, 0), SIGN(n, 1), SIGN(n, 2), SIGN(n, 3), SIGN(n, 4), SIGN(n, 5), SIGN(n, 6)
-#define EIGHT(n) { SEVEN(n), SIGN(n, 7) }
-#define EVEN(n) { SEVEN(n), SIGN((n) ^ (n) >> 1 ^ (n) >> 2 ^ (n) >> 3 ^ (n) >> 4 ^ (n) >> 5 ^ (n) >> 6, 0) }
-#define FOUR(of, n) of(n), of((n) + 1), of((n) + 2), of((n) + 3)
-#define SIXTEEN(of, n) FOUR(of, n), FOUR(of, (n) + 4), FOUR(of, (n) + 8), FOUR(of, (n) + 12)
-#define SIXTY_FOUR(of, n) SIXTEEN(of, n), SIXTEEN(of, (n) + 16), SIXTEEN(of, (n) + 32), SIXTEEN(of, (n) + 48)
-static const _Alignas(64) int16_t
-	even_signs[128][8] = { SIXTY_FOUR(EVEN, 0), SIXTY_FOUR(EVEN, 64) },
-	signs[256][8] = { SIXTY_FOUR(EIGHT, 0), SIXTY_FOUR(EIGHT, 64), SIXTY_FOUR(EIGHT, 128), SIXTY_FOUR(EIGHT, 192) };
-
-INLINE __m128i signed_by(__m128i c, const int16_t *sign)
-{
-	return _mm_sign_epi16(c, _mm_load_si128((const void *)sign));
-}
 /* A word of eight; two words of four */
 INLINE __m128i eight(const uint64_t *book, uint64_t k)
 {
@@ -105,17 +89,66 @@ INLINE void join(uint16_t *k, const uint8_t *low, __m256i up, int mask)
 	y_store(k, y_or(a, y_and(up, y_words(mask))));
 }
 
+/* ---- signs ----
+ * Those of eight columns are the upper byte of a word, bit i that of column i; the lower byte is not zero. A register
+ * has such words for 64 columns, each twice: in its first half those of the first two eights of each 32, in its second
+ * half those of the others. Making and using them takes two thirds of the instructions of finding +1 and -1 in a
+ * table. */
+
+/* Codes of columns 32*g to 32*g + 31 with their signs. s: those of these columns and of the neighbours that have the
+ * other half of 64; each is shifted to the top */
+INLINE struct thirty_two signed_as(struct thirty_two c, __m256i s, int g)
+{
+	const __m256i to_top = y_each(_mm_setr_epi16(128, 64, 32, 16, 8, 4, 2, 1)),
+		first = g%2 ? _mm256_shuffle_epi32(s, 0xaa) : _mm256_shuffle_epi32(s, 0),
+		second = g%2 ? _mm256_shuffle_epi32(s, 0xff) : _mm256_shuffle_epi32(s, 0x55);
+	return (struct thirty_two){ _mm256_sign_epi16(c.first, _mm256_mullo_epi16(first, to_top)),
+		_mm256_sign_epi16(c.second, _mm256_mullo_epi16(second, to_top)) };
+}
+/* From the 32 bytes of a block: the signs of columns 32*g to 32*g + 31 and of their neighbours */
+INLINE __m256i signs_of_bytes(const uint8_t *bytes, int g)
+{
+	const __m256i from = _mm256_setr_epi8(-1, 0, -1, 0, -1, 1, -1, 1, -1, 4, -1, 4, -1, 5, -1, 5,
+			-1, 2, -1, 2, -1, 3, -1, 3, -1, 6, -1, 6, -1, 7, -1, 7),
+		at = _mm256_add_epi8(from, y_bytes(8*(g/2%2)));
+	return y_or(_mm256_shuffle_epi8(y_twice(bytes + 16*(g/4)), at), y_words(1));
+}
+/* From words for columns 128*(g/4) on that have seven signs in their upper bytes; the eighth sign makes the number of
+ * minuses even. */
+INLINE __m256i signs_of_sevens(__m256i x, int g)
+{
+	const __m256i odd = y_each(_mm_setr_epi8(0, -128, -128, 0, -128, 0, 0, -128, -128, 0, 0, -128, 0, -128, -128,
+			0)),
+		twice = _mm256_setr_epi8(0, 1, 0, 1, 2, 3, 2, 3, 8, 9, 8, 9, 10, 11, 10, 11,
+			4, 5, 4, 5, 6, 7, 6, 7, 12, 13, 12, 13, 14, 15, 14, 15),
+		seven = y_and(x, y_words(0x7f00)), four = _mm256_xor_si256(seven, _mm256_slli_epi16(seven, 4)),
+		eighth = _mm256_shuffle_epi8(odd, _mm256_srli_epi16(four, 4)),
+		s = y_or(y_or(seven, eighth), y_words(1));
+	return _mm256_shuffle_epi8(g/2%2 ? _mm256_permute4x64_epi64(s, 0xee) : _mm256_permute4x64_epi64(s, 0x44),
+		twice);
+}
+/* Such words from integers of four times seven signs: two in each half of x, which begin at bytes 0 and `step` after
+ * those that `at` names */
+INLINE __m256i sevens_of(__m256i x, __m256i at, int step)
+{
+	const __m256i from = y_each(_mm_setr_epi8(0, 1, 0, 1, 1, 2, 2, 3, 0, 1, 0, 1, 1, 2, 2, 3)),
+		next = y_each(_mm_set_epi64x((long long)((uint64_t)step*0x0101010101010101), 0));
+	return _mm256_mullo_epi16(_mm256_shuffle_epi8(x, _mm256_add_epi8(_mm256_add_epi8(from, next), at)),
+		y_fours(256, 2, 4, 8));
+}
+
 /* ---- words of eight ---- */
 
 #define iq2_xxs_prepare nothing
 INLINE struct thirty_two iq2_xxs_codes(const struct planes *p, int g)
 {
 	const struct iq2_xxs *b = p->block;
-	const uint64_t v = u64_of(b->qs + 4*g);         /* four numbers of 8 bits, four times 7 signs, the scale */
+	/* of each 32 columns: four numbers of 8 bits, four times 7 signs, the scale */
+	const uint8_t *k = (const uint8_t *)(b->qs + 4*g);
+	const __m256i s = sevens_of(y_load(b->qs + 16*(g/4)), y_bytes(4), 8);
 	__m128i c[4];
-	UNROLL for (int i = 0; i < 4; i++)
-		c[i] = signed_by(eight(grid_iq2_xxs, v >> 8*i & 255), even_signs[v >> (32 + 7*i) & 127]);
-	return of_eights(c);
+	UNROLL for (int i = 0; i < 4; i++) c[i] = eight(grid_iq2_xxs, k[i]);
+	return signed_as(of_eights(c), signs_of_sevens(s, g), g);
 }
 INLINE struct scales iq2_xxs_scales(const struct planes *p)
 {
@@ -127,11 +160,11 @@ INLINE struct scales iq2_xxs_scales(const struct planes *p)
 INLINE struct thirty_two iq2_xs_codes(const struct planes *p, int g)
 {
 	const struct iq2_xs *b = p->block;
-	const uint64_t v = u64_of(b->qs + 4*g);         /* four times 9 bits of a number and 7 signs */
+	/* of eight columns: 9 bits of a number, 7 signs */
+	const __m256i s = _mm256_srli_epi16(y_load(b->qs + 16*(g/4)), 1);
 	__m128i c[4];
-	UNROLL for (int i = 0; i < 4; i++)
-		c[i] = signed_by(eight(grid_iq2_xs, v >> 16*i & 511), even_signs[v >> (16*i + 9) & 127]);
-	return of_eights(c);
+	UNROLL for (int i = 0; i < 4; i++) c[i] = eight(grid_iq2_xs, b->qs[4*g + i] & 511);
+	return signed_as(of_eights(c), signs_of_sevens(s, g), g);
 }
 INLINE struct scales iq2_xs_scales(const struct planes *p)
 {
@@ -151,12 +184,9 @@ ONE_BY_ONE(iq2_s)
 INLINE struct thirty_two iq2_s_codes(const struct planes *p, int g)
 {
 	const struct iq2_s *b = p->block;
-	const uint64_t k = u64_of(p->from->k + 4*g);
-	const uint32_t s = u32_of(b->qs + 32 + 4*g);
 	__m128i c[4];
-	UNROLL for (int i = 0; i < 4; i++)
-		c[i] = signed_by(eight(grid_iq2_s, (uint16_t)(k >> 16*i)), signs[s >> 8*i & 255]);
-	return of_eights(c);
+	UNROLL for (int i = 0; i < 4; i++) c[i] = eight(grid_iq2_s, p->from->k[4*g + i]);
+	return signed_as(of_eights(c), signs_of_bytes(b->qs + 32, g), g);
 }
 INLINE struct scales iq2_s_scales(const struct planes *p)
 {
@@ -185,9 +215,8 @@ INLINE void iq1_numbers(uint16_t *k, const uint8_t *qs, const void *qh, int a)
 }
 INLINE struct thirty_two iq1_codes(const struct planes *p, int g)
 {
-	const uint64_t k = u64_of(p->from->k + 4*g);
 	__m128i c[4];
-	UNROLL for (int i = 0; i < 4; i++) c[i] = eight(grid_iq1, (uint16_t)(k >> 16*i));
+	UNROLL for (int i = 0; i < 4; i++) c[i] = eight(grid_iq1, p->from->k[4*g + i]);
 	return of_eights(c);
 }
 INLINE void iq1_s_prepare_one(const void *block, struct prepared *to)
@@ -260,13 +289,12 @@ INLINE __m256i iq1_m_start(const struct planes *p, const struct strip256 *x)
 INLINE struct thirty_two iq3_xxs_codes(const struct planes *p, int g)
 {
 	const struct iq3_xxs *b = p->block;
-	const uint64_t v = u64_of(b->qs + 8*g);
-	const uint32_t s = u32_of(b->qs + 64 + 4*g);
+	const uint8_t *k = b->qs + 8*g;
+	const __m256i at = _mm256_set_m128i(_mm_set1_epi8(8), _mm_setzero_si128()),
+		s = sevens_of(y_twice(b->qs + 64 + 16*(g/4)), at, 4);
 	__m128i c[4];
-	UNROLL for (int i = 0; i < 4; i++)
-		c[i] = signed_by(two_fours(grid_iq3_xxs, v >> 16*i & 255, v >> (16*i + 8) & 255),
-			even_signs[s >> 7*i & 127]);
-	return of_eights(c);
+	UNROLL for (int i = 0; i < 4; i++) c[i] = two_fours(grid_iq3_xxs, k[2*i], k[2*i + 1]);
+	return signed_as(of_eights(c), signs_of_sevens(s, g), g);
 }
 INLINE struct scales iq3_xxs_scales(const struct planes *p)
 {
@@ -288,14 +316,10 @@ ONE_BY_ONE(iq3_s)
 INLINE struct thirty_two iq3_s_codes(const struct planes *p, int g)
 {
 	const struct iq3_s *b = p->block;
-	const uint32_t s = u32_of(b->signs + 4*g);
+	const uint16_t *k = p->from->k + 8*g;
 	__m128i c[4];
-	UNROLL for (int i = 0; i < 4; i++) {
-		const uint64_t k = u64_of(p->from->k + 8*g + 4*(i/2)) >> 32*(i%2);
-		c[i] = signed_by(two_fours(grid_iq3_s, (uint16_t)k, (uint16_t)(k >> 16)),
-			signs[s >> 8*i & 255]);
-	}
-	return of_eights(c);
+	UNROLL for (int i = 0; i < 4; i++) c[i] = two_fours(grid_iq3_s, k[2*i], k[2*i + 1]);
+	return signed_as(of_eights(c), signs_of_bytes(b->signs, g), g);
 }
 INLINE struct scales iq3_s_scales(const struct planes *p)
 {
