@@ -5,14 +5,10 @@ enum { REG = 4 };
 #include "lane.h"
 #include "lane_plain.h"
 
-/* as fused.h */
-static inline rf r_fma(rf a, rf b, rf c)
+/* As fused.h. Without an instruction it is forty others: a call, as attention alone has thousands of it, which would
+ * take 3 MB and compilers a minute. */
+static __attribute__((noinline, unused)) rf r_fma_called(rf a, rf b, rf c)
 {
-	rf r = { 0 };
-	if (FUSED_IS_FAST) {
-		for (int i = 0; i < REG; i++) r[i] = fmaf(a[i], b[i], c[i]);
-		return r;
-	}
 	typedef double wide __attribute__((vector_size(8*REG)));
 	typedef uint64_t bits __attribute__((vector_size(8*REG)));
 	wide p = __builtin_convertvector(a, wide)*__builtin_convertvector(b, wide);
@@ -20,5 +16,12 @@ static inline rf r_fma(rf a, rf b, rf c)
 	bits u = (bits)s, step = (bits)((e < 0) | (e > 0)) & ~u & 1;
 	u += step - 2*((u ^ (bits)e) >> 63 & step);
 	return __builtin_convertvector((wide)u, rf);
+}
+static inline rf r_fma(rf a, rf b, rf c)
+{
+	rf r = { 0 };
+	if (!FUSED_IS_FAST) return r_fma_called(a, b, c);
+	for (int i = 0; i < REG; i++) r[i] = fmaf(a[i], b[i], c[i]);
+	return r;
 }
 static inline rf r_f16(const void *p) { return r_f16_exact(p); }
