@@ -49,8 +49,8 @@ typedef void float_rows_fn(size_t n_out, size_t n_in, const char *w, size_t w_st
 typedef void float_transpose_fn(const char *rows, size_t stride, size_t n_rows, size_t n, size_t width, size_t phase,
 	float *to);
 /* n columns of a panel, one tile wide, and of a strip, of which only the first tokens are wanted; _phase: floats from
- * one phase to the next. The result is stored at `to`, `to_stride` floats from one token to the next; it may have as
- * many tokens as a tile. */
+ * one phase to the next. The result is stored at `to`, `to_stride` floats from one token to the next, maybe for all
+ * tokens of a tile. */
 struct float_phases {
 	size_t n, tokens;
 	const float *panel, *strip;

@@ -213,9 +213,9 @@ static void gemm(size_t tokens, size_t n, const float *panel, const float *strip
 static const size_t order[FLOAT_LANES] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
 /* The merges after the last phase */
 enum { LAST = TOGETHER == 1 ? 4 : 3 };
-/* The sum of TOGETHER phases, whose panel and strip are those of the first one, for SHARE tokens from `first` on, plus
- * those in the `merges` tiles before `to`, the last one first. lines: of all these phases; those that the number of
- * phases does not divide are of the first ones. With few columns, storing sums and adding them up takes much of the
+/* The sum of TOGETHER phases that are equally far apart, for SHARE tokens from `first` on, plus those in the `merges`
+ * tiles before `to`, the last one first. panel, strip: of the first of these phases; lines: of all of them, of which
+ * the first ones have those that are left over. With few columns, storing sums and adding them up takes much of the
  * time, so what is added up in registers is not stored, and the result is stored where it is wanted. */
 INLINE void phases(int merges, const struct float_phases *o, size_t lines, const float *panel, const float *strip,
 	const float *next, size_t first, float *to)
