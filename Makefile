@@ -208,9 +208,11 @@ check-asan: ## make check under AddressSanitizer and UndefinedBehaviorSanitizer,
 ASAN_QUICK = $(patsubst tests/%.c,$(BUILD)/asan-quick/tests/%,$(wildcard tests/unit/test_*.c)) tests/fuzz/replay.t \
   tests/malformed/malformed.t \
   $(patsubst %,tests/cli/%.t,cat check convert describe diff edit hash hub info names opt split torch)
-# Kernels have AddressSanitizer alone here: what the other one needs for them would be two thirds of each program.
+# Kernels have no sanitizer here, or they would be two thirds of what there is to compile. Their own tests, with pages
+# around buffers that may not be touched, are in check, and with both sanitizers in check-asan.
+PLAIN_KERNELS = -fno-sanitize=all
 check-asan-quick: ## the quicker half of check-asan, without kernels, encoders and whole models
-	+$(ASAN) BUILD=$(BUILD)/asan-quick KERNEL_CFLAGS=-fno-sanitize=undefined \
+	+$(ASAN) BUILD=$(BUILD)/asan-quick KERNEL_CFLAGS=$(PLAIN_KERNELS) \
 	  UNIT="$(filter $(BUILD)/%,$(ASAN_QUICK))" CHECKS="$(ASAN_QUICK)"
 # what uses threads: the pool, its sums and products, the first calls of libggu, factors that are made ahead, works that
 # run side by side
@@ -281,12 +283,11 @@ check-full: $(CHECKS_FULL) ## every check there is
 FUZZ_SECONDS ?= 60
 FUZZERS ?= $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_CFLAGS = -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=undefined
-# Clang takes many minutes for a kernel with sanitizers. What files can ask of kernels is checked before they run.
-FUZZ_KERNEL = -fno-sanitize=all
+# (Clang takes many minutes for a kernel with sanitizers. What files can ask of kernels is checked before they run.)
 FUZZ_TOOLS = $(BUILD)/tests/malformed/tool_ggtxt $(patsubst %,$(BUILD)/tests/cli/tool_%,mkgguf torch)
 fuzz: $(FUZZ_TOOLS) ## FUZZ_SECONDS (60) of libFuzzer for each target, or for FUZZERS="gguf expr"; needs clang
 	$(MAKE) $(FUZZERS:%=$(BUILD)/fuzz/fuzz_%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="$(FUZZ_CFLAGS)" \
-	  KERNEL_CFLAGS="$(FUZZ_KERNEL)"
+	  KERNEL_CFLAGS="$(PLAIN_KERNELS)"
 	for f in $(FUZZERS); do \
 	  BUILD="$(abspath $(BUILD))" tests/fuzz/corpus.sh $$f $(BUILD)/fuzz/corpus-$$f && \
 	  $(BUILD)/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 \
