@@ -67,6 +67,7 @@ struct side { struct model *m; struct work *w; struct part *part; float *stream;
 struct kept { bool done; size_t at; float *y; struct recode_result got; };
 struct calibration {
 	const struct remake *re;
+	const char *model;              /* the file, for messages */
 	struct ggu_pool *pool;
 	struct side f, q;               /* original and quantized */
 	float *held;                    /* for every token, the input of the product that ends a step */

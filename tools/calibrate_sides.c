@@ -39,7 +39,7 @@ void side_evaluate(const struct calibration *c, const struct side *s, struct win
 	}
 	call.part = s->part;
 	call.n_parts = w.n;
-	if (model_eval(s->w, &call, &err) && !(stopped && *stopped)) msg_die_error("calibrating", &err);
+	if (model_eval(s->w, &call, &err) && !(stopped && *stopped)) msg_die_error(c->model, &err);
 }
 void side_step(const struct calibration *c, const struct side *s, struct windows w, float *stream, size_t step,
 	const struct listener *to)
@@ -161,6 +161,7 @@ static void make_room(struct calibration *c, const struct calibrate_options *o)
 }
 void sides_open(struct calibration *c, const struct calibrate_options *o)
 {
+	c->model = o->model;
 	c->ctx = (size_t)o->ctx;
 	c->at_once = c->ctx < TOKENS ? TOKENS/c->ctx : 1;
 	open_side(c, &c->f, o->model);

@@ -65,7 +65,9 @@ static int parse_list(void *to, const char *text)
 	l->n = 0;
 	for (const char *p = text;; p++) {
 		uint64_t n;
-		if (!decimal_whole(&p, &n) || n > MODEL_MAX_POS || l->n == MAX_LIST) return 1;
+		if (!decimal_whole(&p, &n)) return 1;
+		if (n > MODEL_MAX_POS) msg_usage("'%s' has a number above %d", text, (int)MODEL_MAX_POS);
+		if (l->n == MAX_LIST) msg_usage("'%s' has more than %d numbers", text, (int)MAX_LIST);
 		l->v[l->n++] = (size_t)n;
 		if (!*p) return 0;
 		if (*p != ',') return 1;

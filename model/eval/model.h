@@ -89,7 +89,9 @@ enum ggu_status state_fork(struct state **out, const struct state *from, struct 
  * computes the sequence anew; up to 64 positions back, and at a snapshot, it has not. */
 enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err);
 /* Keeps the current contents of recurrent layers and of those with a window, so that state_truncate can return to this
- * position. Cutting the state shorter than that drops the snapshot. */
+ * position. Cutting the state shorter than that drops the snapshot. A call with a stream drops all of them, and so does
+ * one that computes the sequence anew: if it takes it past the first context of a rope with two sets of divisors, or
+ * back, or if, after a cut, it needs keys that a window has freed. */
 enum ggu_status state_snapshot(struct state *s, struct ggu_error *err);
 /* A state as bytes, for this program on this kind of machine; snapshots are not saved. Meant for keeping processed
  * prompts, found by state_ids; no program does so yet. */

@@ -115,5 +115,7 @@ for spec in 1M '1M,' ,Q8_0 0,Q8_0 999k,Q8_0 x,Q8_0 1M,none 1Q,Q8_0 1e99,Q8_0 nan
 	not_ok "--synthetic $spec" 2 gguf-bench --synthetic "$spec" --save c.gguf; done
 for list in '' ',' '1,' 1,,2 x 1x 99999999 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17; do
 	not_ok "--prompt '$list'" 2 gguf-bench -m a.gguf --prompt "$list"; done
+is "a number that is too large names the limit" "$(gguf-bench -m a.gguf --prompt 8,16777217 2>&1 | head -1)" \
+	"gguf-bench: '8,16777217' has a number above 16777216"
 not_ok "onto the model" 2 gguf-bench -m a.gguf --prompt 8 --generate 0 -o a.gguf
 done_testing

@@ -68,6 +68,9 @@ places() # X: what follows the sizes of matrices
 }
 places ""
 ok "each window begins at position 0" $q --ctx 32 --chunks 66 --calibrate "$text" -o b.gguf Q4_0 places.gguf
+is "a window with more positions than the model: the file is named" \
+	"$(gguf-quantize -q --ctx 33 --chunks 1 --calibrate "$text" -o never Q4_0 places.gguf 2>&1)" \
+	"gguf-quantize: places.gguf: position_embd.weight: the model has only 32 positions"
 places x1x1
 $q --ctx 32 --chunks 66 --calibrate "$text" -o d.gguf Q4_0 places.gguf
 for w in attn_output ffn_up ffn_down; do
