@@ -7,6 +7,7 @@
  * panel    512 tokens times a matrix of 2048 columns and 5632 rows, unpacking included, beside the plain int16 dot
  *          product (or fma) instructions with operands in registers, run before and after: medians
  * row      one token times rows in memory, beside a loop that reads memory: one core, and all cores by the clock
+ * cached   the same rows times a token again and again, so few that they stay in L2: what arithmetic allows
  *
  * One thread where nothing else is said, in processor time; the best of several runs but for the panel. Compiled for
  * the baseline CPU, and kernels are called through quant.h, as programs do: what a kernel leaves behind in registers
@@ -22,7 +23,7 @@
 #include "../../tools/limits.h"
 #include "../lib/kerntest.h"
 
-enum { K = 2048, OUT = 5632, TOKENS = 512, ENC_ROWS = 32, STREAM = 128 << 20, DECODED = 16*1024 };
+enum { K = 2048, OUT = 5632, TOKENS = 512, ENC_ROWS = 32, STREAM = 128 << 20, CACHED = 128 << 10, DECODED = 16*1024 };
 
 /* In huge pages if there are any, like the memory that the loop of the limit reads. */
 static void *bytes(size_t n)
@@ -111,6 +112,9 @@ static void bench(const char *isa, const struct ggu_type_info *t, const struct l
 	column("  %6.1f", (double)(rows*row)/s*1e-9, one->read_gb);
 	LIMITS_BEST_BY(limits_now, s, 0.2, multiply(pool, &m));
 	column("  %6.1f", (double)(rows*row)/s*1e-9, all->read_gb);
+	m.n_out = CACHED/row;
+	LIMITS_BEST(s, 0.02, quant_mul(&m, 0, 1, 0, m.n_out, b.work));
+	column("  %6.1f", (double)(m.n_out*row)/s*1e-9, one->read_gb);
 	m.n_tokens = TOKENS;
 	m.n_out = m.y_stride = OUT;
 	LIMITS_BEST(s, 0.02, quant_act_pack(form, b.x, K, TOKENS, K, 0, TOKENS, b.act));
@@ -127,10 +131,10 @@ static void bench_isa(const char *isa, int n_types, char **types)
 		"GMAC/s, of int8 %.0f, of float %.0f, of tiles %.0f\n",
 		isa, one.read_gb, ggu_pool_size(pool), all.read_gb, one.copy_gb, one.int16_gmacs, one.int8_gmacs,
 			one.f32_gmacs, one.amx_gmacs);
-	printf("%-8s %20s  %11s  %11s  %11s  %6s  %11s\n", "", "encode, ns a weight", "decode", "row", "all threads",
-		"pack", "panel");
-	printf("%-8s %6s %6s %6s  %6s%5s  %6s%5s  %6s%5s  %6s  %6s%5s\n", "type", "-1", "-5", "-9", "GB/s", "copy",
-		"GB/s", "read", "GB/s", "read", "ns", "GMAC/s", "peak");
+	printf("%-8s %20s  %11s  %11s  %11s  %11s  %6s  %11s\n", "", "encode, ns a weight", "decode", "row",
+		"all threads", "cached", "pack", "panel");
+	printf("%-8s %6s %6s %6s  %6s%5s  %6s%5s  %6s%5s  %6s%5s  %6s  %6s%5s\n", "type", "-1", "-5", "-9", "GB/s",
+		"copy", "GB/s", "read", "GB/s", "read", "GB/s", "read", "ns", "GMAC/s", "peak");
 	for (uint32_t id = 0; id < GGU_TYPE_COUNT; id++) {
 		const struct ggu_type_info *t = ggu_type_info(id);
 		bool wanted = n_types == 0;
