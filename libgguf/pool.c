@@ -12,10 +12,10 @@
  * its description does not change. The thread that finishes the last task prepares the next phase and advances the
  * turn.
  *
- * A thread that finds no task waits for the turn to advance. It spins for some microseconds and then sleeps, because an
- * evaluator comes to thousands of such waits a second but must not burn a core while it waits for a user. If it spins
- * for long it yields its core in between, as the thread that it waits for may need it. With more threads than cores
- * spinning only steals time, so threads sleep at once. Waking costs nothing unless a thread sleeps. */
+ * A thread that finds no task waits for the turn to advance. It spins for up to 100 microseconds and then sleeps,
+ * because an evaluator comes to thousands of such waits a second but must not burn a core while it waits for a user.
+ * If it spins for long it yields its core in between, as the thread that it waits for may need it. With more threads
+ * than cores spinning only steals time, so threads sleep at once. Waking costs nothing unless a thread sleeps. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@
 #include <time.h>
 #include "internal.h"
 
-/* ALONE: how long a thread looks before it yields the core; LINE: two cache lines, as they are fetched in pairs */
+/* LOOK: how long a thread looks before it sleeps; ALONE: before it begins to yield its core; LOOKS: between two
+ * readings of the clock; LINE: two cache lines, as they are fetched in pairs */
 enum { LOOK_NS = 100000, ALONE_NS = 20000, LOOKS = 32, LINE = 128 };
 
 #define LEFT ((UINT64_C(1) << 35) - 1)

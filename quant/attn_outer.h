@@ -27,9 +27,9 @@ INLINE size_t scales_of(enum form form) { return (size_t)ROW*(has_minima(form) ?
 
 /* ---- scores by floats ---- */
 
-/* Prefetches the line `next` bytes further, which is the same part of the next tile, unless `at`, `offset` bytes from
- * where a line begins, is in one that an earlier call prefetches. If `next` is 0, that is the line itself, which does
- * no harm. This hides the latency of memory in small pages better than any other distance. */
+/* Prefetches the line `next` bytes after `at`, the same part of the next tile. Of a line's registers only the first
+ * does; offset: of `at` from the beginning of a line. If `next` is 0, that is the line itself, which does no harm. This
+ * hides the latency of memory in small pages better than any other distance. */
 INLINE void fetch_line(const char *at, size_t offset, ptrdiff_t next)
 {
 	if (offset % 64 == 0) __builtin_prefetch(at + next, 0, 2);
@@ -307,13 +307,14 @@ INLINE int32_t round_weights(enum form form, const float *u, rf inverse, int16_t
 	}
 	return form == CODES_4 ? r_sum(sum) : 0;
 }
+_Static_assert(ATTN_MOST%AT_ONCE == 0, "rows at once");
 /* Makes the shares of some rows: integers of twelve bits, as those of activations (quant.h), for codes of up to eight
  * bits, and of thirteen for I16. Each stage handles all rows before the next one begins, as the steps for one row wait
  * for each other. */
 INLINE void share(enum form form, int rows, const float *w, const char *d, const struct seen *seen, struct shares *o)
 {
 	_Alignas(64) float u[ATTN_MOST][ATTN_BLOCK], inverse[ATTN_LANES];
-	ri top[ATTN_MOST + AT_ONCE];
+	ri top[ATTN_MOST];
 	rf scale[TILE], one = r_dup(1);
 	UNROLL for (int i = 0; i < TILE; i++)
 		scale[i] = form == CODES_16 ? (rf)r_load(d + 4*i*REG) : r_f16(d + 2*i*REG);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * books_256.h - the vocabulary of books_text.h in registers of 32 bytes. The instance first includes ymm_ISA.h.
  *
- * Words of a code book are read one by one, as words of 16 bits: eight codes are a load that widens them. They are
- * given their signs, and multiplied with whole activations. With digits a bias would have to be added, and there would
- * be as many products.
+ * Words of a code book are looked up one by one, by loads that widen their eight codes to int16. The codes get their
+ * signs there, and are multiplied with whole activations. With digits there would be as many products, and a bias to
+ * add.
  *
  * 32 columns are two registers: in one the first eight columns of both sixteens, in the other the second ones. So the
  * halves of a sum are those of the sixteens, whether they share a scale or not. */
@@ -19,7 +19,7 @@ enum { TERNARY_BY_ROWS = 1, SUPERS_TQ1_0 = 32, SUPERS_TQ2_0 = 32 };
 enum { SIGNED = 0 };                    /* bias of codes with signs */
 /* Numbers of words, of types that have them in pieces */
 struct prepared { _Alignas(32) uint16_t k[64]; };
-/* Codes are made while they are multiplied. */
+/* Named as in books_512.h; here codes are made while they are multiplied. */
 struct planes { const void *block; const struct prepared *from; };
 /* start: what a bias adds, to be subtracted */
 struct arranged { const struct strip256 *x; __m256i start; };

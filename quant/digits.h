@@ -41,7 +41,8 @@ enum {
 /* The orders of a super-block's sixteens, as masks and shifts take them out of its bytes:
  *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
  *   PAIRS     0 2 4 6    1 3 5 7    8 10 12 14  9 11 13 15    IQ4_XS, k and k + 16
- *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q3_K, Q6_K: k, k + 32, k + 64, k + 96
+ *   HALVES    0 1 8 9    2 3 10 11  4 5 12 13   6 7 14 15     Q3_K, Q6_K: k, k + 32, k + 64, k + 96; Q2_K for several
+ *                                                           tokens in registers of 32 bytes
  * FOURTHS_UP is FOURTHS for Q4_K in registers of 64 bytes, whose codes k + 32 stay in the upper halves of bytes: their
  *   digits are x = 16*high + low, -8 <= low < 8
  * FOURTH_EIGHTS is FOURTHS with the first halves of four sixteens before the second ones, and those 8 apart side by
@@ -64,7 +65,8 @@ struct strip256 {
 	_Alignas(64) int16_t eights[16][16];    /* those of code books for registers of 32 bytes: see books_256.h */
 	int16_t sum8[2][16];            /* of eights of each half, the even ones and the odd ones */
 	_Alignas(64) int16_t thirds[5][64];     /* TQ1_0's, for registers of 32 bytes: see tq1_0_sums */
-	int32_t less4[16]; /* -4 times sum by lanes of ORDER_LANES, -64 in the last two of every four */
+	/* for Q3_K with GFNI: -4 times sum by lanes of ORDER_LANES, -64 times in the last two of every four */
+	_Alignas(64) int32_t less4[16];
 	float d;
 };
 struct strip32 {

@@ -159,12 +159,17 @@ INLINE isum i_chain8(isum a, c64 c, c64 d, const __m512i *high, const __m512i *l
 		l = _mm512_dpbusd_epi32(i_fours(c, low[0]), d, low[1]);
 	return _mm512_dpwssd_epi32(a, _mm512_packs_epi32(h, l), f);
 }
-/* The same times bytes, with digits of ORDER_FOURTHS */
-INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint8_t *sc)
+/* Indices for a shuffle: of quarter k, four words of 256 times byte k, then four words of that byte */
+INLINE __m512i four_scales(void)
 {
 	typedef uint64_t v8 __attribute__((vector_size(64)));
 	const v8 words = { 0x0080, 0x8000, 0x0180, 0x8001, 0x0280, 0x8002, 0x0380, 0x8003 };
-	const __m512i s = c_four_times(sc), at = (__m512i)(words*0x0001000100010001),
+	return (__m512i)(words*0x0001000100010001);
+}
+/* The same times bytes, with digits of ORDER_FOURTHS */
+INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint8_t *sc)
+{
+	const __m512i s = c_four_times(sc), at = four_scales(),
 		f = _mm512_shuffle_epi8(s, at), g = _mm512_shuffle_epi8(s, _mm512_add_epi8(at, _mm512_set1_epi8(4)));
 	return i_eight(i_chain8(i_chain8(i_zero(), c[0], c[1], high.x, low.x, f), c[2], c[3], high.x + 2, low.x + 2,
 		g));
@@ -175,9 +180,7 @@ INLINE __m256i i_chains8(const c64 *c, digits256 high, digits256 low, const uint
 INLINE c64 c_upper(c64 c) { return c_and(c, 0xf0); }
 INLINE __m256i i_q4_k(const c64 *c, digits256 high, digits256 low, const uint8_t *sc)
 {
-	typedef uint64_t v8 __attribute__((vector_size(64)));
-	const v8 words = { 0x0080, 0x8000, 0x0180, 0x8001, 0x0280, 0x8002, 0x0380, 0x8003 };
-	const __m512i s = c_four_times(sc), f = _mm512_shuffle_epi8(s, (__m512i)(words*0x0001000100010001)),
+	const __m512i s = c_four_times(sc), f = _mm512_shuffle_epi8(s, four_scales()),
 		g = _mm512_shuffle_epi8(s, _mm512_or_si512(quarters8(4, 5, 6, 7), _mm512_set1_epi32((int)0x80808000)));
 	__m512i a = _mm512_dpbusd_epi32(i_fours(c[2], low.x[2]), c[3], low.x[3]);
 	a = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(_mm512_srai_epi32(a, 4), c[2], high.x[2]), c[3], high.x[3]);

@@ -15,7 +15,7 @@ enum {
 struct work {
 	_Alignas(64) float panel[FLOAT_LANES*PHASE];
 	bool columns;                   /* weights are stored by columns */
-	/* of each phase; but of one if no sums wait for a next chunk */
+	/* one for each phase; a single one if all columns are one chunk, as then none wait for the next */
 	_Alignas(64) float sums[][TOKENS*FLOAT_OUTPUTS + FLOAT_GAP];
 };
 

@@ -11,6 +11,7 @@
 #include "inline.h"
 
 enum { OUTPUTS = WIDE*REG, PARTS = FLOAT_LANES/REG };   /* registers of sixteen lanes */
+_Static_assert(COLS == 3 || COLS == 4, "passes of two, three or COLS tokens");
 
 /* ---- halves to floats ---- */
 
@@ -33,7 +34,7 @@ enum { AHEAD = 1 << 10, SHORT = 3072, LONG_ROWS = PARTS > 2 ? 4 : 8 };
 enum { MOST_ROWS = ROWS*COLS > LONG_ROWS ? ROWS*COLS : LONG_ROWS };     /* times tokens */
 typedef float lanes[FLOAT_ROW_TOKENS][FLOAT_LANES];                     /* of a row */
 /* Adds n columns, a multiple of 16, of some rows times the tokens from `first` on to the lanes of each; x is that of
- * `first`. Prefetches as many bytes from `next` on, and again those one or two rows nearer if that helps; or, with
+ * `first`. Prefetches as many bytes from `next` on, `times` times: those, the ones a row nearer, and so on; or, with
  * times 0, what is as far ahead of each row as `next` is of the first. */
 INLINE void few(enum float_type type, int n_rows, int n_tokens, size_t n, const char *w, size_t w_stride,
 	const char *next, size_t times, const float *x, size_t x_stride, lanes *sums, size_t first)

@@ -5,8 +5,8 @@ enum { REG = 4 };
 #include "lane.h"
 #include "lane_plain.h"
 
-/* As fused.h. Without an instruction it is forty others: a call, as attention alone has thousands of it, which would
- * take 3 MB and compilers a minute. */
+/* As fused.h. Without an instruction for it, this is forty others. It is a call, as attention alone has thousands of
+ * them, which inlined would take 3 MB, and compilers a minute. */
 static __attribute__((noinline, unused)) rf r_fma_called(rf a, rf b, rf c)
 {
 	typedef double wide __attribute__((vector_size(8*REG)));

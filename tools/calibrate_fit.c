@@ -20,7 +20,7 @@ static void *aligned(size_t bytes)
 }
 
 struct fit {
-	const struct fitting *f;
+	const struct fitting *how;
 	uint32_t from, to;
 	size_t n_in, rows, in_row, out_row;
 	const unsigned char *src;
@@ -48,7 +48,7 @@ static size_t room_bytes(const struct fit *f, struct room *r, char *base)
 static void correct(const struct fit *f, const struct room *r, size_t first, size_t rows)
 {
 	const struct inputs *in = f->in;
-	const float scale = (float)(f->f->factor/in->tokens);
+	const float scale = (float)(f->how->factor/in->tokens);
 	if (in->ends) memcpy(r->b, in->lack->sum + first*f->n_in, rows*f->n_in*sizeof *r->b);
 	for (size_t i = 0; !in->ends && i < in->n_blocks; i++) {
 		const struct cross *c = in->lack + i;
@@ -64,7 +64,7 @@ static void correct(const struct fit *f, const struct room *r, size_t first, siz
 static void fit_task(void *ctx, size_t task, int worker)
 {
 	const struct fit *f = ctx;
-	const struct remake *re = f->f->re;
+	const struct remake *re = f->how->re;
 	const struct quant_objective corrected = quant_corrected_objective(f->to);
 	const size_t first = task*ROWS, rows = f->rows - first < ROWS ? f->rows - first : ROWS;
 	struct room r;
@@ -74,7 +74,7 @@ static void fit_task(void *ctx, size_t task, int worker)
 		if (!isfinite(r.x[k]) && f->result[task].n_bad++ == 0) f->result[task].bad_at = first*f->n_in + k;
 	if (f->result[task].n_bad && !re->keep_non_finite) return;
 	if (f->q && f->in->lack) correct(f, &r, first, rows);
-	if (f->q && f->f->measure) {
+	if (f->q && f->how->measure) {
 		quant_encode(f->to, re->objective, r.x, f->weights, rows, f->n_in, re->effort,
 			f->dst + first*f->out_row);
 		quant_decode(f->to, f->dst + first*f->out_row, f->y + first*f->n_in, rows*f->n_in);
@@ -82,7 +82,7 @@ static void fit_task(void *ctx, size_t task, int worker)
 	}
 	if (f->q)
 		quant_feedback_encode(f->q, f->to, re->objective ? re->objective : &corrected, r.x, rows, re->effort,
-			f->dst + first*f->out_row, r.work, f->f->measure ? &f->result[task].with : NULL);
+			f->dst + first*f->out_row, r.work, f->how->measure ? &f->result[task].with : NULL);
 	else
 		quant_encode(f->to, re->objective, r.x, f->weights, rows, f->n_in, re->effort,
 			f->dst + first*f->out_row);
@@ -132,7 +132,7 @@ static struct known know(const struct fit *f, const struct inputs *in, size_t ma
 	/* if the numbers are no covariance, only importances are used; lack of memory must not change the result */
 	if (seen >= (double)f->n_in && quant_can_feed_back(f->to)
 		&& quant_feedback_new(&known.q, f->n_in, block, mean,
-			f->f->damp >= 0 ? f->f->damp : quant_feedback_damp(f->to, f->n_in, seen), f->f->pool,
+			f->how->damp >= 0 ? f->how->damp : quant_feedback_damp(f->to, f->n_in, seen), f->how->pool,
 			&err) == GGU_ERR_NOMEM)
 		msg_die("out of memory");
 	known.importance = aligned(f->n_in*sizeof *known.importance);
@@ -141,7 +141,7 @@ static struct known know(const struct fit *f, const struct inputs *in, size_t ma
 		at += k%block;
 		known.importance[k] = mean[at];
 	}
-	quant_weigh(f->f->re->objective ? f->f->re->objective : &usual, known.importance, f->n_in, known.weights);
+	quant_weigh(f->how->re->objective ? f->how->re->objective : &usual, known.importance, f->n_in, known.weights);
 	free(mean);
 	return known;
 }
@@ -163,9 +163,9 @@ struct recode_result calibrate_fit(const struct fitting *fitting, size_t i, cons
 {
 	const struct ggu_tensor *t = fitting->re->t[i];
 	const size_t mats = (size_t)(t->ne[2]*t->ne[3]), workers = (size_t)ggu_pool_size(fitting->pool);
-	struct fit f = { .f = fitting, .from = t->type, .to = fitting->re->choice[i].type, .n_in = (size_t)t->ne[0],
+	struct fit f = { .how = fitting, .from = t->type, .to = fitting->re->choice[i].type, .n_in = (size_t)t->ne[0],
 		.rows = (size_t)t->ne[1], .in = in };
-	const size_t tasks = (f.rows + ROWS - 1)/ROWS;
+	const size_t tasks = size_parts(f.rows, ROWS);
 	struct recode_result result = { 0 };
 	uint64_t in_row, out_row;
 	if (!ggu_type_bytes(f.from, t->ne[0], &in_row) || !ggu_type_bytes(f.to, t->ne[0], &out_row))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * gguf-bench - measures how fast a model is evaluated, and the limits of the machine.
  *
- * A test is a prompt or a generation of n tokens at a depth, or for an encoder a text of n tokens, whose rows are all
- * wanted. It runs --repeat times from the same state, and the median counts. What it reads and multiplies comes from
- * model_cost; divided by the limits that limits.h measures on the same threads, it says which limit binds and how near
- * the model comes. */
+ * A test is a prompt or a generation of n tokens at a depth, or, for a model without logits, a text of n tokens, whose
+ * rows are all wanted. It runs --repeat times from the same state, and the median counts. What it reads and multiplies
+ * comes from model_cost; divided by the limits that limits.h measures on the same threads, it says which limit binds
+ * and how near the model comes. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -163,7 +163,7 @@ static void compare(const struct bench *b, struct test *t)
 	if (t->generates) {
 		t->gb = t->tokens_per_s*1e-9*(c->weight_bytes + c->head_bytes + c->seen_bytes);
 		if (!(t->read_gb > 0)) t->read_gb = b->limits.read_gb;
-		t->share = t->gb/t->read_gb;
+		t->share = t->read_gb > 0 ? t->gb/t->read_gb : 0;
 	} else {
 		if (model_has_head(b->m)) early = c->wanted_macs - (c->wanted_macs + c->head_macs)/(double)t->n;
 		t->gmacs = t->tokens_per_s*(c->macs - early)*1e-9;

@@ -54,6 +54,7 @@ const struct opt *opt_at(const struct opt *opts, size_t i)
 static const struct opt *find_long(const struct opt *opts, const char *name, size_t n)
 {
 	const struct opt *o, *found = NULL, *other = NULL;
+	if (!n) return NULL;
 	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) {
 		if (!o->name || strncmp(o->name, name, n)) continue;
 		if (strlen(o->name) == n) return o;
@@ -61,7 +62,7 @@ static const struct opt *find_long(const struct opt *opts, const char *name, siz
 		else other = o;
 	}
 	if (other) msg_usage("option '%s' is ambiguous: --%s, --%s", name - 2, found->name, other->name);
-	return n ? found : NULL;
+	return found;
 }
 
 static const struct opt *find_letter(const struct opt *opts, char c)

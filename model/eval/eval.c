@@ -18,15 +18,13 @@ static enum ggu_status step(struct run *r, const struct step *st)
 	enum ggu_status s = GGU_OK;
 	for (size_t i = 0; i < st->n_branches && r->n && !s; i++) {
 		const struct branch *b = st->branch + i;
-		struct input own = in;
-		own.norm = &b->before;
-		own.made = false;
-		own.packed = 0;
-		if (i && !b->before.kind && st->branch[i - 1].before.kind) {
+		const struct norm *norm = b->before.kind ? &b->before : &st->before;
+		if (norm != in.norm) {          /* made anew, in the same buffers */
+			in.norm = norm;
 			in.made = false;
 			in.packed = 0;
 		}
-		s = b->op->run(b->params, r, b->before.kind ? &own : &in, r->unread ? NO_BUFFER : r->y[i]);
+		s = b->op->run(b->params, r, &in, r->unread ? NO_BUFFER : r->y[i]);
 		in.n = r->n;
 		r->plan = inside;
 	}

@@ -30,7 +30,7 @@ bool page_table_lacks(const struct page_table *t, size_t pos);
 /* n_bytes[n_caches]: sizes of the blocks. false: out of memory; page_table_free must be called all the same. */
 bool page_table_init(struct page_table *t, const struct horizon *h, const size_t *n_bytes);
 void page_table_free(struct page_table *t);
-/* Shares all pages with *to, which is zeros before. false: as above. */
+/* Makes *to a table that shares all pages of `from`. false: as above. */
 bool page_table_share(struct page_table *to, const struct page_table *from);
 /* Makes room for positions pos..pos + n - 1 in pages that are not shared. false: out of memory; as many were added as
  * there was memory for. */
