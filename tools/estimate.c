@@ -53,9 +53,9 @@ static double row_bytes(uint32_t type, double dim)
 {
 	return dim < 1e9 ? (double)attn_row_bytes(type, (size_t)dim) : dim*sizeof(float);
 }
-/* What an estimate consists of, in bytes and multiply-adds. slack: what large pages of memory leave unused; read: of
- * weights and cache, for a token halfway through the context */
-struct parts { double kv, slack, scratch, read, macs; };
+/* What an estimate consists of, in bytes and multiply-adds. slack: what large pages of memory leave unused; apart:
+ * what is not there at the same time; read: of weights and cache, for a token halfway through the context */
+struct parts { double kv, slack, scratch, apart, read, macs; };
 /* An estimate from the header; false if that is not enough. */
 static bool from_header(struct parts *p, const struct ggu_file *f, double ctx, const struct state_options *cache)
 {
@@ -90,6 +90,7 @@ static void from_plan(struct parts *p, double n_logits, const struct model_cost 
 	p->kv = c->state_bytes;
 	p->slack = c->slack_bytes;
 	p->scratch = c->made_bytes + c->work_bytes - c->idle_bytes + 2*sizeof(float)*n_logits;  /* logits and order */
+	p->apart = c->apart_bytes;
 	p->read = c->weight_bytes + c->head_bytes + c->seen_bytes;
 	p->macs = c->source_macs > 0 ? c->source_macs : c->macs + c->head_macs;
 }
@@ -118,7 +119,7 @@ void estimate_make(struct estimate *e, const struct ggu_file *f, const struct es
 	e->n_ctx = o->n_ctx;
 	e->kv_cache = whole(p.kv);
 	e->scratch = whole(p.scratch);
-	e->total = whole(weights - left + p.kv + p.slack + p.scratch + base);
+	e->total = whole(weights - left + p.kv + p.slack + p.scratch - p.apart + base);
 	e->read_per_token = whole(p.read);
 	e->macs_per_token = whole(p.macs);
 	e->tokens_per_s = p.read > 0 ? o->bandwidth/p.read : 0;

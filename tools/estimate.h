@@ -15,7 +15,8 @@
  * of a prompt is one of the encoder's, and a generated token reads the decoder's weights and all that is kept of the
  * encoder. In both cases a token reads what a token in the middle of the context sees, and reading memory limits
  * generation. The total is what is in memory while gguf-run runs: weights (of token_embd.weight, what lies around the
- * tokens' rows), cache, scratch memory, and ESTIMATE_BASE. */
+ * tokens' rows), cache, scratch memory, and ESTIMATE_BASE; of an encoder's scratch memory and what the decoder has
+ * later, whichever is more. */
 #ifndef TOOLS_ESTIMATE_H
 #define TOOLS_ESTIMATE_H
 #include "../model/eval/model.h"

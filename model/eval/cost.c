@@ -38,13 +38,26 @@ static void measure_state(const struct state *s, size_t n_ctx, size_t n_batch, s
 		c->seen_bytes += (double)seen*(double)t->page_bytes/ATTN_BLOCK;
 	}
 }
+/* Adds what an encoder costs to what its decoder does, which begins when the encoder's work is gone. The head counts as
+ * if it were the embedding, which the encoder reads. */
+static void measure_source(struct work *w, const struct state *s, size_t n_ctx, size_t n_threads, struct model_cost *c)
+{
+	const double decoder = c->state_bytes + c->slack_bytes + c->weight_bytes;
+	double bytes;
+	c->source_macs = measure_work(w, s, n_ctx, n_threads).macs;
+	bytes = work_total(w, n_threads);
+	c->apart_bytes = bytes < decoder ? bytes : decoder;
+	c->work_bytes += bytes;
+	c->made_bytes += (double)w->g->made_bytes;
+	measure_state(s, n_ctx, n_ctx, c);
+}
 
 enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struct state_options *o, size_t n_batch,
 	size_t n_ctx, size_t n_threads, struct ggu_error *err)
 {
 	const struct graph *g = &m->graph;
 	struct work w = { .m = m, .g = g, .n_batch = n_batch ? n_batch : MODEL_BATCH };
-	struct work source = { .m = m, .g = g->source, .n_batch = size_most(n_ctx, w.n_batch) };
+	struct work source = { .m = m, .g = g->source, .n_batch = size_most(n_ctx, w.n_batch), .reader = &w };
 	struct measure layers, narrow, head = { .macs = 0 };
 	struct state *s;
 	enum ggu_status st = state_new(&s, m, o, err);
@@ -55,13 +68,9 @@ enum ggu_status model_cost(struct model_cost *cost, struct model *m, const struc
 	*cost = (struct model_cost){ .macs = layers.macs, .wanted_macs = layers.macs - layers.macs_all,
 		.head_macs = head.macs, .weight_bytes = layers.weight_bytes, .head_bytes = head.weight_bytes };
 	measure_state(s, n_ctx, w.n_batch, cost);
-	if (g->source) {
-		cost->source_macs = measure_work(&source, s->source, n_ctx, n_threads).macs;
-		measure_state(s->source, n_ctx, n_ctx, cost);
-		w.source = &source;
-	}
-	cost->made_bytes = (double)g->made_bytes + (g->source ? (double)g->source->made_bytes : 0);
 	cost->work_bytes = work_total(&w, n_threads);
+	cost->made_bytes = (double)g->made_bytes;
+	if (g->source) measure_source(&source, s->source, n_ctx, n_threads, cost);
 	cost->idle_bytes = (double)(layers.plan.peak - narrow.plan.peak) +
 		(double)(layers.plan.host_peak - narrow.plan.host_peak);
 	state_free(s);

@@ -126,8 +126,12 @@ struct model_cost {
 	double state_bytes, seen_bytes;
 	double slack_bytes;             /* resident besides state_bytes: the rest of large pages (page.h) */
 	double made_bytes;              /* of weights that are made from tensors when the model is opened */
-	double work_bytes;              /* of a work whose tokens see up to n_ctx positions */
+	double work_bytes;              /* of a work whose tokens see up to n_ctx positions, and of its encoder's */
 	double idle_bytes;              /* of those, what calls that want one row do not touch */
+	/* what is not resident at the same time, if weights are mapped: the work of an encoder, or the weights
+	 * (but those of the head) and the state of the decoder, which begins when that has been freed; whichever is
+	 * less */
+	double apart_bytes;
 	double source_macs;             /* of an encoder, for each of its tokens */
 };
 /* For a state with options o, a work of n_batch and a pool of n_threads. */
@@ -156,8 +160,8 @@ struct model_call {
 	size_t from, to;
 };
 /* Encodes the sources of sequences: the whole ids[n] of each part. Each state must be at position 0; what it had
- * encoded before is replaced. The work grows to the size that the longest source needs. GGU_ERR_UNSUPPORTED: the model
- * has no encoder. */
+ * encoded before is replaced. The memory that the longest source needs is freed at the end. GGU_ERR_UNSUPPORTED: the
+ * model has no encoder. */
 enum ggu_status model_encode(struct work *w, const struct part *part, size_t n_parts, model_tap *tap, void *tap_ctx,
 	struct ggu_error *err);
 /* If a tap returns anything but GGU_OK, the call ends with it. GGU_ERR_RANGE: an id outside the vocabulary, more

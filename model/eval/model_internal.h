@@ -20,7 +20,7 @@ struct work {
 	struct model *m;
 	struct ggu_pool *pool;
 	const struct graph *g;          /* the stack that it evaluates */
-	struct work *source;            /* the encoder's work, once something has been encoded */
+	const struct work *reader;      /* NULL, or the decoder's work, whose threads' memory an encoder's uses */
 	size_t n_batch;
 	char *base; size_t bytes;       /* buffers */
 	char *host; size_t host_bytes;
@@ -40,14 +40,14 @@ struct work {
 	char *head; size_t head_bytes;  /* head.c's */
 	struct profile *profile;        /* or NULL */
 };
-enum ggu_status work_of(struct work **w, struct model *m, const struct graph *g, struct ggu_pool *pool, size_t n_batch,
-	struct ggu_error *err);
+/* The encoder's work for the decoder's, which outlives it and is not in use meanwhile. */
+enum ggu_status work_source(struct work **source, const struct work *w, size_t n_batch, struct ggu_error *err);
 /* What the layers need and do if n rows go in, and n_wanted of them on after the last step that mixes rows. */
 struct measure work_measure(struct work *w, size_t n, size_t n_wanted);
 /* The same for whole batches; sets the sizes of the work's buffers. */
 struct measure work_plan(struct work *w);
-/* The bytes of a work with its source's and those of n_threads, planned or allocated. In double, as the plan of a model
- * that is not evaluated may be more than memory holds. */
+/* The bytes of a work with those of n_threads, planned or allocated. In double, as the plan of a model that is not
+ * evaluated may be more than memory holds. */
 double work_total(const struct work *w, size_t n_threads);
 /* Room for n bytes, aligned to 64: *p if that has as many, otherwise new room in its place, without the contents. NULL:
  * out of memory; *p and *have, its bytes, say so too. */

@@ -123,7 +123,7 @@ static bool allocate(struct work *w)
 	work_plan(w);
 	w->base = aligned(w->bytes);
 	w->host = aligned(w->host_bytes);
-	w->local = aligned(size_times(workers, w->local_bytes));
+	w->local = w->reader ? w->reader->local : aligned(size_times(workers, w->local_bytes));
 	w->seg = calloc(w->n_batch, sizeof *w->seg);
 	w->rows = calloc(w->n_batch, sizeof *w->rows);
 	w->ids = calloc(w->n_batch, sizeof *w->ids);
@@ -140,49 +140,48 @@ enum ggu_status work_new(struct work **out, struct model *m, size_t n_batch, str
 {
 	return work_new_for(out, m, m->pool, n_batch, err);
 }
-enum ggu_status work_new_for(struct work **out, struct model *m, struct ggu_pool *pool, size_t n_batch,
-	struct ggu_error *err)
+/* A work like `as`, which has no memory yet. */
+static enum ggu_status make(struct work **out, const struct work *as, struct ggu_error *err)
 {
-	return work_of(out, m, &m->graph, pool, n_batch, err);
-}
-
-enum ggu_status work_of(struct work **out, struct model *m, const struct graph *g, struct ggu_pool *pool,
-	size_t n_batch, struct ggu_error *err)
-{
-	struct work *w = calloc(1, sizeof *w);
-	if (w) {
-		w->m = m;
-		w->pool = pool;
-		w->g = g;
-		w->n_batch = n_batch ? n_batch : MODEL_BATCH;
-	}
+	struct work *w = malloc(sizeof *w);
+	if (w) *w = *as;
 	if (!w || !allocate(w)) {
 		work_free(w);
 		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for batches of %zu tokens",
-			n_batch ? n_batch : MODEL_BATCH);
+			as->n_batch);
 	}
 	*out = w;
 	return GGU_OK;
+}
+enum ggu_status work_new_for(struct work **out, struct model *m, struct ggu_pool *pool, size_t n_batch,
+	struct ggu_error *err)
+{
+	return make(out, &(struct work){ .m = m, .pool = pool, .g = &m->graph,
+		.n_batch = n_batch ? n_batch : MODEL_BATCH }, err);
+}
+enum ggu_status work_source(struct work **out, const struct work *w, size_t n_batch, struct ggu_error *err)
+{
+	return make(out, &(struct work){ .m = w->m, .pool = w->pool, .g = w->g->source, .n_batch = n_batch,
+		.reader = w, .profile = w->profile }, err);
 }
 
 void work_free(struct work *w)
 {
 	if (!w) return;
-	work_free(w->source);
 	for (size_t i = 0; i < GRAPH_MAX_ROPES; i++) {
 		free(w->freq[i][0]);
 		free(w->freq[i][1]);
 	}
-	free(w->base); free(w->host); free(w->local); free(w->seg); free(w->ids); free(w->rows); free(w->partial);
-	free(w->cut); free(w->head); free(w->turned);
+	if (!w->reader) free(w->local);
+	free(w->base); free(w->host); free(w->seg); free(w->ids); free(w->rows); free(w->partial); free(w->cut);
+	free(w->head); free(w->turned);
 	free(w);
 }
 
 double work_total(const struct work *w, size_t n_threads)
 {
 	double bytes = (double)w->n_batch*(sizeof *w->seg + sizeof *w->rows + sizeof *w->ids + sizeof *w->turned);
-	bytes += (double)w->bytes + (double)w->host_bytes + (double)n_threads*(double)w->local_bytes;
-	bytes += (double)w->partial_bytes + (double)w->head_bytes;
-	return bytes + (w->source ? work_total(w->source, n_threads) : 0);
+	if (!w->reader) bytes += (double)n_threads*(double)w->local_bytes;
+	return bytes + (double)w->bytes + (double)w->host_bytes + (double)w->partial_bytes + (double)w->head_bytes;
 }
 size_t work_bytes(const struct work *w) { return (size_t)work_total(w, (size_t)ggu_pool_size(w->pool)); }

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "../../model/eval/model_internal.h"
 #include "../../model/eval/op_list.h"
 #include "../../quant/quant.h"
+#include "../lib/between.h"
 #include "../lib/models.h"
 
 static const struct key keys[] = { { "block_count", 2 }, { "decoder_block_count", 2 }, { "context_length", 512 },
@@ -172,22 +174,37 @@ static void what_makes_no_sense_is_refused(void **unused)
 	drop_model(m);
 }
 
-/* A work takes what the plan announced. */
+/* Works take what the plan announced, and that of the encoder is freed. */
 static void cost_is_what_is_taken(void **unused)
 {
 	struct model *m = make_model(&t5, GGU_TYPE_F32, 2);
-	struct work *w = new_work(m, 64);
+	struct work *w = new_work(m, 64), *encoder;
 	struct state *s = new_state(m, GGU_TYPE_F32);
+	struct part p = { s->source, source, 1000, 1000 };
 	struct model_cost cost;
+	size_t bytes = work_bytes(w);
 	(void)unused;
 	encode(w, s, source, 1000);
+	assert_int_equal(work_bytes(w), bytes);
 	go_on(w, s, text, 64, NULL);
+	assert_int_equal(work_source(&encoder, w, 1000, NULL), GGU_OK);
+	state_reset(s->source);
+	assert_int_equal(model_eval(encoder, &(struct model_call){ .part = &p, .n_parts = 1 }, NULL), GGU_OK);
+	bytes = work_bytes(encoder);
+	work_free(encoder);
 	assert_int_equal(model_cost(&cost, m, NULL, 64, 1000, 2, NULL), GGU_OK);
-	assert_true((double)work_bytes(w) <= cost.work_bytes && cost.work_bytes < 1.05*(double)work_bytes(w));
+	assert_between(cost.work_bytes, (double)(work_bytes(w) + bytes), 1.05*(double)(work_bytes(w) + bytes));
+	/* that is more than the decoder has later: weights, and keys and values of two layers */
+	assert_between(cost.apart_bytes - cost.weight_bytes, 1024*2*2*WIDE*4, 1024*(2*2*WIDE*4 + 16));
 	/* keys and values of two layers, and those of the encoder itself, of which one layer's exist; ids */
 	assert_true(cost.state_bytes >= 1024*(2 + 3)*2*WIDE*4 && cost.state_bytes < 1024*((2 + 3)*2*WIDE*4 + 16));
 	assert_true(cost.seen_bytes == 500*2*2*WIDE*4 + 1000*3*2*WIDE*4);
 	assert_true(cost.macs == 2*(6.*WIDE*WIDE + 2*96*WIDE) && cost.source_macs == 2*(6.*WIDE*WIDE + 2*96*WIDE));
+	/* ... and of one token is less */
+	assert_int_equal(work_source(&encoder, w, 1, NULL), GGU_OK);
+	assert_int_equal(model_cost(&cost, m, NULL, 1, 1, 2, NULL), GGU_OK);
+	assert_true(cost.apart_bytes == (double)work_bytes(encoder));
+	work_free(encoder);
 	state_free(s);
 	work_free(w);
 	drop_model(m);
