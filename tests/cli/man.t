@@ -41,13 +41,14 @@ for name in imatrix perplexity quantize; do
 done
 
 # Of a list that is taken, the next complaint is that there is no model.
-says() { gguf-bench --prompt "$1" 2>&1 | sed -n '1s/.*\(no model given\|expects N\).*/\1/p'; }
+says() { gguf-bench --prompt "$1" 2>&1 | sed -n '1s/.*\(no model given\|has .*\).*/\1/p'; }
 most=$(sed -n 's/.*several tests: at most \([0-9]*\), of up to [0-9]* tokens\.$/\1/p' "$SRC/man/gguf-bench.1")
 tokens=$(sed -n 's/.*several tests: at most [0-9]*, of up to \([0-9]*\) tokens\.$/\1/p' "$SRC/man/gguf-bench.1")
 is "gguf-bench: the page has the most numbers of a list, $most" \
-	"$(says "$(seq -s , "$most")") $(says "$(seq -s , $((most + 1)))")" "no model given expects N"
+	"$(says "$(seq -s , "$most")"), $(says "$(seq -s , $((most + 1)))")" \
+	"no model given, has more than $most numbers"
 is "gguf-bench: the page has the most tokens of a test, $tokens" \
-	"$(says "$tokens") $(says $((tokens + 1)))" "no model given expects N"
+	"$(says "$tokens"), $(says $((tokens + 1)))" "no model given, has a number above $tokens"
 
 # a word of a heading may be a macro's name too
 headings() { sed -n 's/^\.S[sh] //p' "$1" | sed 's/\\&//g'; }
