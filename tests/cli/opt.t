@@ -20,6 +20,8 @@ ok "a letter with its argument" gguf-diff -j2 m.gguf m.gguf
 ok "bundled flags" gguf-diff -qj 2 m.gguf m.gguf
 is "an unknown option" "$(run gguf-info --nonsense m.gguf)" 2
 is "... is named" "$(first err)" "gguf-info: unknown option '--nonsense'"
+is "an option without a name" "$(run gguf-info --=x m.gguf)" 2
+is "... is unknown, not the beginning of all" "$(first err)" "gguf-info: unknown option '--=x'"
 is "... and -h is pointed to" "$(sed -n 2p err)" "Try 'gguf-info -h'."
 is "an unknown letter is named once" "$(run gguf-info -z m.gguf; first err)" "2
 gguf-info: unknown option '-z'"
