@@ -6,12 +6,13 @@
  *
  * panel    512 tokens times a matrix of 2048 columns and 5632 rows, unpacking included, beside the plain int16 dot
  *          product (or fma) instructions with operands in registers, run before and after: medians
- * row      one token times rows in memory, beside a loop that reads memory: one core, and all cores by the clock
+ * row      one token times rows in memory, in turns with a loop that reads memory: one core, and all of them, by the
+ *          clock: medians
  * cached   the same rows times a token again and again, so few that they stay in L2: what arithmetic allows
  *
- * One thread where nothing else is said, in processor time; the best of several runs but for the panel. Compiled for
- * the baseline CPU, and kernels are called through quant.h, as programs do: what a kernel leaves behind in registers
- * would show here. README.md beside this file has the arithmetic of ports and what was measured. */
+ * One thread where nothing else is said, in processor time; the best of several runs where nothing is said of medians.
+ * Compiled for the baseline CPU, and kernels are called through quant.h, as programs do: what a kernel leaves behind in
+ * registers would show here. README.md beside this file has the arithmetic of ports and what was measured. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,27 +75,48 @@ static int ascending(const void *p, const void *q)
 	return (x > y) - (x < y);
 }
 /* Medians of several runs: the speed, and its share of a limit that is measured before and after each run. */
+enum { MOST_RUNS = 31 };
+struct shares { int n; double before, speed[MOST_RUNS], share[MOST_RUNS]; };
+static void add_share(struct shares *s, double speed, double after)
+{
+	s->speed[s->n] = speed;
+	s->share[s->n++] = speed/((s->before + after)/2);
+	s->before = after;
+}
+static void medians(struct shares *s)
+{
+	const size_t n = (size_t)s->n;
+	qsort(s->speed, n, sizeof *s->speed, ascending);
+	qsort(s->share, n, sizeof *s->share, ascending);
+	column("  %6.1f", s->speed[n/2], s->speed[n/2]/s->share[n/2]);
+}
 static void panel(const char *isa, const struct ggu_type_info *t, const struct quant_mul *m)
 {
-	enum { MOST = 31 };
 	const bool f32 = t->kind != GGU_KIND_BLOCK;
-	double gmacs[MOST], share[MOST], before = limits_products(isa, f32), end = limits_cpu_now() + 0.4;
-	int n = 0;
-	while (n < MOST && (n < 3 || limits_cpu_now() < end)) {
-		double start = limits_cpu_now(), after;
+	struct shares s = { .before = limits_products(isa, f32) };
+	for (double end = limits_cpu_now() + 0.4; s.n < MOST_RUNS && (s.n < 3 || limits_cpu_now() < end);) {
+		const double start = limits_cpu_now();
 		quant_mul(m, 0, TOKENS, 0, OUT, b.work);
-		gmacs[n] = (double)TOKENS*OUT*K/(limits_cpu_now() - start)*1e-9;
-		after = limits_products(isa, f32);
-		share[n] = gmacs[n]/((before + after)/2);
-		n++;
-		before = after;
+		const double gmacs = (double)TOKENS*OUT*K/(limits_cpu_now() - start)*1e-9;
+		add_share(&s, gmacs, limits_products(isa, f32));
 	}
-	qsort(gmacs, (size_t)n, sizeof *gmacs, ascending);
-	qsort(share, (size_t)n, sizeof *share, ascending);
-	column("  %6.1f", gmacs[n/2], gmacs[n/2]/share[n/2]);
+	medians(&s);
 }
-static void bench(const char *isa, const struct ggu_type_info *t, const struct limits *one, const struct limits *all,
-	struct ggu_pool *pool)
+static void rows_in_memory(struct ggu_pool *pool, struct limits_reader *reader, const struct quant_mul *m)
+{
+	struct shares s = { .before = limits_reader_gb(reader) };
+	for (double end = limits_now() + 0.4; s.n < MOST_RUNS && (s.n < 3 || limits_now() < end);) {
+		const double start = limits_now();
+		multiply(pool, m);
+		const double gb = (double)(m->n_out*m->w_stride)/(limits_now() - start)*1e-9;
+		add_share(&s, gb, limits_reader_gb(reader));
+	}
+	medians(&s);
+}
+/* Some threads, and what they read */
+struct readers { struct ggu_pool *pool; struct limits_reader *reader; };
+static void bench(const char *isa, const struct ggu_type_info *t, const struct limits *one,
+	const struct readers *alone, const struct readers *together)
 {
 	size_t row = K/t->block_weights*t->block_bytes, rows = STREAM/row;
 	enum quant_act form = quant_act_of(t->id);
@@ -108,10 +130,8 @@ static void bench(const char *isa, const struct ggu_type_info *t, const struct l
 	LIMITS_BEST(s, 0.05, quant_decode(t->id, b.w, b.y, DECODED));
 	column("  %6.1f", 4.0*DECODED/s*1e-9, one->copy_gb);
 	quant_act_pack(form, b.x, K, 1, K, 0, 1, b.act);
-	LIMITS_BEST(s, 0.1, quant_mul(&m, 0, 1, 0, rows, b.work));
-	column("  %6.1f", (double)(rows*row)/s*1e-9, one->read_gb);
-	LIMITS_BEST_BY(limits_now, s, 0.2, multiply(pool, &m));
-	column("  %6.1f", (double)(rows*row)/s*1e-9, all->read_gb);
+	rows_in_memory(alone->pool, alone->reader, &m);
+	rows_in_memory(together->pool, together->reader, &m);
 	m.n_out = CACHED/row;
 	LIMITS_BEST(s, 0.02, quant_mul(&m, 0, 1, 0, m.n_out, b.work));
 	column("  %6.1f", (double)(m.n_out*row)/s*1e-9, one->read_gb);
@@ -125,7 +145,10 @@ static void bench(const char *isa, const struct ggu_type_info *t, const struct l
 static void bench_isa(const char *isa, int n_types, char **types)
 {
 	struct limits one, all;
-	struct ggu_pool *pool = limits_of_one_and_all(isa, &one, &all);
+	struct ggu_pool *pool = limits_of_one_and_all(isa, &one, &all), *single = ggu_pool_new(1);
+	const struct readers alone = { single, limits_reader_new(isa, single) },
+		together = { pool, limits_reader_new(isa, pool) };
+	if (!alone.reader || !together.reader) { fputs("tool_bench: out of memory\n", stderr); exit(2); }
 	quant_select(isa, NULL);
 	printf("\n%s: memory reads %.1f GB/s, by %d threads %.1f, copies in cache %.1f GB/s, products of int16 %.0f "
 		"GMAC/s, of int8 %.0f, of float %.0f, of tiles %.0f\n",
@@ -139,8 +162,11 @@ static void bench_isa(const char *isa, int n_types, char **types)
 		const struct ggu_type_info *t = ggu_type_info(id);
 		bool wanted = n_types == 0;
 		for (int i = 0; t && i < n_types; i++) wanted |= !strcmp(types[i], t->name);
-		if (t && wanted && quant_can_multiply(id)) bench(isa, t, &one, &all, pool);
+		if (t && wanted && quant_can_multiply(id)) bench(isa, t, &one, &alone, &together);
 	}
+	limits_reader_free(alone.reader);
+	limits_reader_free(together.reader);
+	ggu_pool_free(single);
 	ggu_pool_free(pool);
 }
 
