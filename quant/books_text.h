@@ -52,13 +52,12 @@ INLINE void books_by_rows(int n_tokens, const struct digits_part *part, struct d
 	for (size_t b = 0; b < p.n; b++)
 		arrange_all(n_tokens, p.strip + b*sizeof(struct strip256), p.strip_stride, like.bias, arrange,
 			x + b*n_tokens);
-	for (size_t r = 0; r < p.n_rows; r++) {
-		const char *w = digits_row(&p, r), *later = digits_row(&p, r + p.later),
-			*soon = digits_row(&p, r + p.soon);
+	for (struct walk at = walk_from(&p); at.r < p.n_rows; walk_on(&at, &p)) {
+		const char *w = at.w, *later = at.later.w, *soon = at.soon.w;
 		prepare(w, like.bytes, p.n, some);
 		for (size_t b = 0; b < p.n; b++) {
 			digits_fetch(later, soon, like.bytes);
-			book_block(n_tokens, w, some + b, x + b*n_tokens, to, b*ROWS + r, like, unpack, sums);
+			book_block(n_tokens, w, some + b, x + b*n_tokens, to, b*ROWS + at.r, like, unpack, sums);
 			w += like.bytes;
 			later += like.bytes;
 			soon += like.bytes;

@@ -17,14 +17,14 @@
  *
  *   A strip of 256 columns, for super-blocks:     high[256] low[256], in each of the orders in which types have
  *                                                 their codes (enum digits_order); the rest of struct strip256
- *   A strip of 32 columns, for blocks of 32:      struct strip32, columns in order
+ *   A strip of 8 blocks of 32 columns:            struct strip_run
  *
  * Some rows (8 or 16) are processed before their sums are settled. A super-block's columns fill registers, and leave a
  * few lanes that add up to its sum. Registers of 64 bytes keep a block's digits for all of these rows; those of 32
- * bytes are too few for that, so there each row is processed to its end, as it is in memory (BY_ROWS). In blocks
- * of 32, each lane of a register is a row, so sums are complete as they come (digits_units.h). AVX2 multiplies these
- * blocks without digits, as words (digits_words.h). The sums stay in memory until some columns of all rows are done;
- * then they are settled for all rows at once. */
+ * bytes are too few for that, so there each row is processed to its end, as it is in memory (BY_ROWS). The same goes
+ * for runs of eight blocks of 32 in registers of 32 bytes (digits_runs.h). In those of 64 bytes, and for Q1_0 and Q2_0,
+ * each lane of a register is a row, so sums of blocks of 32 are complete as they come (digits_units.h). The sums stay
+ * in memory until some columns of all rows are done; then they are settled for all rows at once. */
 #ifndef QUANT_DIGITS_H
 #define QUANT_DIGITS_H
 #include "mul.h"
@@ -36,7 +36,8 @@ enum {
 	 * tokens */
 	DIGITS_COLUMNS = 512,
 	DIGITS_SUPERS = 32,             /* of one token, of eight rows */
-	DIGITS_SUMS = DIGITS_TOKENS*DIGITS_COLUMNS/32*DIGITS_ROWS*2,
+	DIGITS_RUNS_MOST = 64,          /* of eight blocks of 32; the same */
+	DIGITS_SUMS = DIGITS_RUNS_MOST*8*8,
 };
 /* The orders of a super-block's sixteens, as masks and shifts take them out of its bytes:
  *   FOURTHS   0 4 8 12   1 5 9 13   2 6 10 14   3 7 11 15     Q4_K and Q5_K, of which a byte holds k and k + 32
@@ -69,28 +70,37 @@ struct strip256 {
 	_Alignas(64) int32_t less4[16];
 	float d;
 };
-struct strip32 {
-	_Alignas(32) int16_t words[4][8];       /* of the first sixteen, the even ones and the odd ones; the others' */
-	int8_t high[32], low[32];
-	int32_t sum[2], all;            /* of 16, of 32 */
-	float all_float, d;
+/* Digits of eight blocks of 32: the first sixteen columns of each, then the second. If there are fewer blocks, the rest
+ * are zeros. What products need of block k is 16*k bytes after what they need of the first. */
+struct strip_run {
+	_Alignas(64) int8_t high[2][8][16], low[2][8][16];
+	struct sums32 { int32_t sum[2], all, none; } of[8];     /* of 16, of 32 */
+	int32_t sum[2][8], all[8];      /* the same, those of even blocks, then those of odd ones */
+	float all_float[8], d[8];
 };
+/* Where sum and all have a block */
+static inline size_t digits_place(size_t block) { return block%2*4 + block/2; }
+/* The digits of columns 4j to 4j + 3 of a block whose first ones are at p, in high or low of a strip_run */
+static inline const int8_t *digits_four(const int8_t *p, int j) { return p + j/4*(8*16) + j%4*4; }
 /* The sums of DIGITS_COLUMNS columns or DIGITS_SUPERS blocks; b counts blocks of 256 or of 32, r rows.
  *   super-blocks  s: [b][r][8], lanes that add up to a sum; m: [b][r][16], eight scales and eight mins, Q3_K's scales,
  *                 or Q2_K's mins in the upper halves of sixteen bytes; with AVX2 every other lane of Q2_K's s is for
  *                 mins instead
  *   blocks of 32  s: [b][r]; of 16: [b][half][r]
+ *   runs          s: [run][r][8] in the order of strip_run's sums; of blocks in two parts: [run][r][part][8]
  * d and m of a weight are stored as [b][r]: halves; pairs of d and m if the type has mins (_16: sixteen to a block);
  * the exponents of MXFP4 in 16 bits; or the small floats of NVFP4, of both halves of a block in 16 bits. If some blocks
- * have one d (_2, _4), it is stored for the first of them. */
+ * have one d (_2, _4), it is stored for the first of them. Runs have them as [run][r][8], in the order of blocks: as
+ * floats, those of second parts apart, or as pairs. */
 enum digits_scale { DIGITS_HALF, DIGITS_HALF_2, DIGITS_HALF_4, DIGITS_PAIR, DIGITS_PAIR_16, DIGITS_EXPONENT,
 	DIGITS_SMALL };
 struct digit_sums {
 	_Alignas(64) int32_t s[DIGITS_SUMS];    /* each of n tokens has one n-th */
-	_Alignas(64) uint8_t m[DIGITS_SUMS/8*16];
+	_Alignas(64) uint8_t m[DIGITS_SUPERS*8*16];
 	_Alignas(64) union {
 		uint16_t half[DIGITS_COLUMNS/32*DIGITS_ROWS];
 		uint32_t pair[DIGITS_COLUMNS/32*DIGITS_ROWS];
+		float run[2][DIGITS_SUMS];
 	} d;
 };
 /* A core may drop prefetches while it has as many lines in flight as it can. So each line is prefetched a second time,
@@ -114,10 +124,33 @@ struct digits_part {
 	const char *after;
 	size_t later, soon;
 };
-/* Row r of a part, or of what is processed after it */
-static inline const char *digits_row(const struct digits_part *p, size_t r)
+/* A row of a part or of what is processed after it; left: the part's rows from it on, or 0 if it is beyond these */
+struct ahead { const char *w; size_t left; };
+static inline struct ahead rows_ahead(const struct digits_part *p, size_t r)
 {
-	return r < p->n_rows ? p->w + r*p->w_stride : mul_past(p->after, (r - p->n_rows)*p->w_stride);
+	if (r < p->n_rows) return (struct ahead){ p->w + r*p->w_stride, p->n_rows - r };
+	return (struct ahead){ mul_past(p->after, (r - p->n_rows)*p->w_stride), 0 };
+}
+static inline void ahead_go(struct ahead *a, const struct digits_part *p)
+{
+	a->w = --a->left ? mul_past(a->w, p->w_stride) : p->after;
+}
+/* Row r of a part, one after another, and the rows to prefetch with it */
+struct walk {
+	size_t r;
+	const char *w;
+	struct ahead later, soon;
+};
+static inline struct walk walk_from(const struct digits_part *p)
+{
+	return (struct walk){ 0, p->w, rows_ahead(p, p->later), rows_ahead(p, p->soon) };
+}
+static inline void walk_on(struct walk *at, const struct digits_part *p)
+{
+	at->r++;
+	at->w = mul_past(at->w, p->w_stride);
+	ahead_go(&at->later, p);
+	ahead_go(&at->soon, p);
 }
 /* Prefetches `bytes` bytes at both places, those at `soon` for the second time. */
 static inline void digits_fetch(const char *later, const char *soon, size_t bytes)
@@ -130,6 +163,7 @@ struct digits_type {
 	digits_fn *sums[3];             /* for 1, 2 and 4 tokens */
 	enum digits_scale scale;
 	float factor;                   /* of d of super-blocks */
+	size_t runs;                    /* by runs of digits_runs.h, each of 8 times so many sums; or 0 */
 	size_t supers;                  /* in place of the table's, if not 0; of one token alone, if fewer */
 	const struct digits_table *alone;       /* if not NULL, for one token if rows are prefetched into L1 */
 };

@@ -318,13 +318,6 @@ INLINE struct two v_pairs(vi a)
 	return (struct two){ _mm256_cvtph_ps(_mm256_castsi256_si128(p)),
 		_mm256_cvtph_ps(_mm256_extracti128_si256(p, 1)) };
 }
-/* The same, with row r's pair as the v_place(r)-th */
-INLINE size_t v_place(size_t r) { return r/4*2 + r/2%2*4 + r%2; }
-INLINE struct two v_placed(const uint32_t *p)
-{
-	const vf a = v_halves((const void *)p), b = v_halves((const void *)(p + 4));
-	return (struct two){ _mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xdd) };
-}
 INLINE vi v_words(const uint16_t *p) { return _mm256_cvtepu16_epi32(_mm_load_si128((const void *)p)); }
 /* mxfp4_scale */
 INLINE vf v_exponent(vi e)

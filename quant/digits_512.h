@@ -337,8 +337,8 @@ INLINE vi v_dots(vi s, const vi *c, int n, const int8_t *high, const int8_t *low
 	vi h[2] = { v_none(), v_none() }, l[2] = { s, v_none() };       /* short chains */
 	(void)most;
 	UNROLL for (int j = 0; j < n; j++) {
-		h[j%2] = v_dot(h[j%2], c[j], high + 4*j);
-		l[j%2] = v_dot(l[j%2], c[j], low + 4*j);
+		h[j%2] = v_dot(h[j%2], c[j], digits_four(high, j));
+		l[j%2] = v_dot(l[j%2], c[j], digits_four(low, j));
 	}
 	return _mm512_add_epi32(_mm512_slli_epi32(_mm512_add_epi32(h[0], h[1]), 6), _mm512_add_epi32(l[0], l[1]));
 }
@@ -363,9 +363,6 @@ INLINE struct two v_pairs(vi a)
 	return (struct two){ _mm512_cvtph_ps(_mm512_cvtepi32_epi16(a)),
 		_mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a, 16))) };
 }
-/* The same, with row r's pair as the v_place(r)-th */
-INLINE size_t v_place(size_t r) { return r; }
-INLINE struct two v_placed(const uint32_t *p) { return v_pairs(v_load(p)); }
 INLINE vi v_words(const uint16_t *p) { return _mm512_cvtepu16_epi32(_mm256_load_si256((const void *)p)); }
 /* mxfp4_scale */
 INLINE vf v_exponent(vi e)

@@ -4,7 +4,7 @@
  *
  * A chunk is some blocks of some rows and leaves its sums in struct digit_sums. Then these are transposed, so that
  * lanes are rows, and settled. A chunk takes 25 cycles besides its sums, which favours large chunks. But nothing is
- * prefetched while sums are settled, so chunks of blocks of 32, which have many sums, are smaller. */
+ * prefetched while sums are settled, so chunks of blocks of 32 whose rows are lanes all along are smaller. */
 #if defined __x86_64__
 #include <immintrin.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 size_t digits_strip_bytes(size_t block, size_t n_in)
 {
 	if (block == 256) return n_in/256*sizeof(struct strip256);
-	return n_in/32*sizeof(struct strip32);
+	return (n_in + 255)/256*sizeof(struct strip_run);
 }
 /* Splits n integers, a multiple of 16; bits: the width of the low digits */
 static inline void digits_of(const int16_t *q, size_t n, int bits, int8_t *high, int8_t *low)
@@ -181,37 +181,43 @@ static void pack256(const struct narrow *q, unsigned reads, struct strip256 *s)
 	UNROLL for (size_t i = 0; i < 16; i++) s->less4[i] = q->sum[i/8*8 + i/4%2 + i%4*2]*(i%4 < 2 ? -4 : -64);
 	s->d = q->d;
 }
-static void pack32(const struct narrow *q, struct strip32 *s)
+static void pack32(const struct narrow *q, struct strip_run *s, size_t k)
 {
-	UNROLL for (size_t i = 0; i < 2; i++)
-		_mm256_store_si256((void *)s->words[2*i], apart(_mm256_loadu_si256((const void *)(q->q + 16*i))));
-	digits_of(q->q, 32, 6, s->high, s->low);
-	for (size_t h = 0; h < 2; h++) s->sum[h] = q->sum[h];
-	s->all = s->sum[0] + s->sum[1];
-	s->all_float = (float)s->all;
-	s->d = q->d;
+	const size_t at = digits_place(k);
+	int8_t high[32], low[32];
+	digits_of(q->q, 32, 6, high, low);
+	UNROLL for (size_t i = 0; i < 2; i++) {
+		memcpy(s->high[i][k], high + 16*i, 16);
+		memcpy(s->low[i][k], low + 16*i, 16);
+		s->sum[i][at] = s->of[k].sum[i] = q->sum[i];
+	}
+	s->all[at] = s->of[k].all = q->sum[0] + q->sum[1];
+	s->all_float[k] = (float)s->all[at];
+	s->d[k] = q->d;
 }
 /* Packs some blocks at once, as the steps of a block depend on each other. */
 void digits_pack(unsigned reads, size_t block, size_t n_in, const float *x, void *strip)
 {
 	struct narrow q[NARROW_ROWS];
+	struct strip256 *s = strip;
+	struct strip_run *u = strip;
+	if (block == 32 && n_in%256) u[n_in/256] = (struct strip_run){ 0 };
 	for (size_t b = 0, some; b < n_in/block; b += some) {
 		some = size_least(n_in/block - b, NARROW_ROWS);
 		mul_codes->narrow(x + b*block, block, some, (int)block, true, q);
 		for (size_t i = 0; i < some; i++)
-			if (block == 256) pack256(q + i, reads, (struct strip256 *)strip + b + i);
-			else pack32(q + i, (struct strip32 *)strip + b + i);
+			if (block == 256) pack256(q + i, reads, s + b + i);
+			else pack32(q + i, u + (b + i)/8, (b + i)%8);
 	}
 }
 void digits_unpack(size_t block, size_t n_in, const void *strip, float *x)
 {
 	const struct strip256 *s = strip;
-	const struct strip32 *u = strip;
-	for (size_t i = 0; i < n_in; i++) {
-		const struct strip256 *a = s + i/256;
-		const struct strip32 *b = u + i/32;
-		if (block == 256) x[i] = a->d*(float)(64*a->in[0].high[i%256] + a->in[0].low[i%256]);
-		else x[i] = b->d*(float)(64*b->high[i%32] + b->low[i%32]);
+	const struct strip_run *u = strip;
+	for (size_t i = 0; i < n_in; i++, s += i%256 == 0, u += i%256 == 0) {
+		const size_t k = i/32%8, half = i/16%2, at = i%16;
+		if (block == 256) x[i] = s->d*(float)(64*s->in[0].high[i%256] + s->in[0].low[i%256]);
+		else x[i] = u->d[k]*(float)(64*u->high[half][k][at] + u->low[half][k][at]);
 	}
 }
 
@@ -229,8 +235,8 @@ struct job {
 	const struct digits_type *type;
 	enum mul_kind kind;
 	size_t units, step[3];                  /* a row's blocks, of its type; a chunk's, of 1, 2 and 4 tokens */
-	size_t blocks, bytes, strip_bytes;      /* of such a block: of 32 or 256 columns */
-	size_t strip;                           /* bytes of a token */
+	size_t columns, blocks, bytes;          /* of such a block; blocks: of 32 or 256 columns */
+	size_t strip, strip_256;                /* bytes of a token; of 256 columns, where chunks begin */
 };
 /* Some blocks of up to table->rows rows and of n_t tokens, 1, 2 or 4, whose sums are in s. */
 struct chunk {
@@ -270,7 +276,7 @@ static void sum_up(const struct job *j, struct chunk *c, struct tlb *tlb)
 	const size_t left = j->units - c->unit, n = size_least(left, j->step[c->n_t/2]), at = c->unit*j->bytes,
 		bytes = n*j->bytes;
 	const char *w = (const char *)m->w + c->o*m->w_stride + at;
-	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->strip_bytes;
+	c->strip = (const char *)m->act + c->t0*j->strip + c->unit*j->columns/256*j->strip_256;
 	struct digits_part part = { w, m->w_stride, c->n_o, n, c->strip, j->strip,
 		mul_past(w, (j->table->rows - DIGITS_NEARER)*m->w_stride + (j->table->rows - 1)*at + LEAD),
 		mul_row_fetch, n < left ? w + bytes : mul_past(w, c->n_o*m->w_stride - at),
@@ -279,7 +285,7 @@ static void sum_up(const struct job *j, struct chunk *c, struct tlb *tlb)
 	tlb_look_up(tlb, from, from);
 	c->n_units = n;
 	c->n_blocks = n*j->blocks;
-	if (mul_block(j->kind) == 32 && c->n_o < j->table->rows) last_rows(sums, part, bytes, c->s);
+	if (mul_block(j->kind) == 32 && !j->type->runs && c->n_o < j->table->rows) last_rows(sums, part, bytes, c->s);
 	else sums(&part, c->s);
 }
 /* Prefetches a chunk of a task's first rows, unless the thread's last task has done so. */
@@ -318,11 +324,11 @@ static void mul_all(const struct job *j, size_t t0, size_t n_t, size_t o0, size_
 	}
 	settle(j, &before, y);
 }
-/* The blocks of each chunk, if a row of n is divided evenly into chunks of at most `most` */
-static size_t chunk_of(size_t n, size_t most)
+/* The blocks of each chunk, if a row of n, in runs of `run`, is divided evenly into chunks of at most `most` runs */
+static size_t chunk_of(size_t n, size_t run, size_t most)
 {
-	const size_t chunks = size_most((n + most - 1)/most, 1);
-	return (n + chunks - 1)/chunks;
+	const size_t runs = (n + run - 1)/run, chunks = size_most((runs + most - 1)/most, 1);
+	return (runs + chunks - 1)/chunks*run;
 }
 void digits_mul(const struct digits_table *books, const struct digits_table *digits, const struct quant_mul *m,
 	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work)
@@ -331,16 +337,18 @@ void digits_mul(const struct digits_table *books, const struct digits_table *dig
 		*alone = m->n_tokens == 1 && mul_row_fetch != MUL_TO_L2 ? from->type[m->type].alone : NULL,
 		*table = alone ? alone : from;
 	const struct ggu_type_info *info = ggu_type_info(m->type);
+	const struct digits_type *type = table->type + m->type;
 	const size_t block = mul_block(kind), unit = info->block_weights, units = m->n_in/unit,
-		some = DIGITS_COLUMNS/unit, own = table->type[m->type].supers, one = own ? own : table->supers,
-		more = size_most(one, table->supers);
-	const struct job j = {
-		.m = m, .table = table, .type = table->type + m->type, .kind = kind,
-		.units = units, .blocks = unit/block, .bytes = info->block_bytes,
-		.step = { block == 256 ? chunk_of(units, one) : some, block == 256 ? chunk_of(units, more/2) : some,
-			block == 256 ? chunk_of(units, more/4) : some },
-		.strip_bytes = digits_strip_bytes(block, unit), .strip = digits_strip_bytes(block, m->n_in),
+		run = type->runs ? 256/unit : 1, most = type->runs ? DIGITS_RUNS_MOST/type->runs : table->supers,
+		one = type->supers ? type->supers : most, more = size_most(one, most);
+	struct job j = {
+		.m = m, .table = table, .type = type, .kind = kind,
+		.units = units, .step = { one, more/2, more/4 },
+		.columns = unit, .blocks = unit/block, .bytes = info->block_bytes,
+		.strip = digits_strip_bytes(block, m->n_in), .strip_256 = digits_strip_bytes(block, 256),
 	};
+	for (size_t i = 0; i < 3; i++)
+		j.step[i] = block == 32 && !type->runs ? DIGITS_COLUMNS/unit : chunk_of(units, run, j.step[i]);
 	if (j.type->sums[0]) mul_all(&j, t0, n_t, o0, n_o, work);
 	else digits_widened(m, kind, j.strip, t0, n_t, o0, n_o);
 }

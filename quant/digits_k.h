@@ -3,7 +3,7 @@
  * shifts give them.
  *
  *   chains    32 columns share a scale: sums of two sixteens, one after the other, are scaled at once. Q4_K, Q5_K
- *   IQ4_XS    the same, or words as in digits_words.h: i_iq4_xs of the vocabulary
+ *   IQ4_XS    the same, or words and whole activations: i_iq4_xs of the vocabulary
  *   Q2_K      16 columns share a scale, and a byte has codes of four sixteens: c_q2_k and i_q2_k of the vocabulary
  *   sixteens  16 columns share one: products of four codes are scaled before they are added up. Q3_K, Q6_K; the latter
  *             step by step in registers of 32 bytes */

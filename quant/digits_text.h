@@ -3,7 +3,7 @@
  * tables DIGITS_TABLE and, for products of rows by it and by BOOKS_TABLE, ROW_TABLE. An instance (row_ISA.c) first
  * includes digits_256.h or digits_512.h.
  *
- * Super-blocks are in digits_k.h, digits_lanes.h and books_text.h, blocks of 32 in digits_units.h and digits_words.h.
+ * Super-blocks are in digits_k.h, digits_lanes.h and books_text.h, blocks of 32 in digits_units.h and digits_runs.h.
  * The first letter of a word says what it works on:
  *   c_  c64          codes of 64 columns, a byte each
  *   d_  digits256    digits of 256 columns, in registers or in memory
@@ -91,13 +91,12 @@ INLINE void supers_by_rows(int n_tokens, const struct digits_part *part, struct 
 	enum digits_order order, heads_fn *scales, block_fn *block)
 {
 	const struct digits_part p = *part;
-	for (size_t r = 0; r < p.n_rows; r++) {
-		const char *w = digits_row(&p, r), *later = digits_row(&p, r + p.later),
-			*soon = digits_row(&p, r + p.soon), *strip = p.strip;
+	for (struct walk at = walk_from(&p); at.r < p.n_rows; walk_on(&at, &p)) {
+		const char *w = at.w, *later = at.later.w, *soon = at.soon.w, *strip = p.strip;
 		for (size_t b = 0; b < p.n; b++, strip += sizeof(struct strip256)) {
 			const struct strip256 *x = (const void *)strip;
 			const digits256 d[2] = { d_load(x->in[order].high), d_load(x->in[order].low) };
-			const struct product m = { n_tokens, strip, p.strip_stride, order, d, to, b*ROWS + r };
+			const struct product m = { n_tokens, strip, p.strip_stride, order, d, to, b*ROWS + at.r };
 			digits_fetch(later, soon, type.bytes);
 			if (scales && b%HEADS == 0)
 				heads_of_blocks(w + type.at_heads, type.bytes, p.n - b < HEADS ? p.n - b : HEADS,
@@ -133,7 +132,12 @@ INLINE void supers(int n_tokens, const struct digits_part *p, struct digit_sums 
 	else supers_by_blocks(n_tokens, p, to, type, order, scales, block);
 }
 
+/* Of bytes, which are signed, and of FP4's levels */
+enum { BIAS_BYTE = 128, BIAS_FP4 = 12 };
 #include "digits_units.h"
+#if defined DIGITS_RUNS
+#include "digits_runs.h"
+#endif
 
 /* ---- the table ---- */
 
@@ -157,8 +161,22 @@ static void name##_4(const struct digits_part *p, struct digit_sums *to) \
 #define SUPER(name, order, scales, ...) \
 SUMS(name, supers(T, p, to, (struct super){ sizeof(struct name), offsetof(struct name, d), __VA_ARGS__ }, order, \
 	scales, name##_block))
-#define UNITS(name, by, ...) \
-SUMS(name, units(T, p, to, (struct unit){ sizeof(struct name), __VA_ARGS__ }, name##_codes, by))
+#define UNITS(name, ...) \
+SUMS(name, units(T, p, to, (struct unit){ sizeof(struct name), __VA_ARGS__ }, name##_codes))
+/* Blocks of 32, or of 64 in two parts */
+#if defined DIGITS_RUNS
+#define BLOCKS(name, ...) \
+static const struct unit name##_unit = { sizeof(struct name), __VA_ARGS__ }; \
+static void name##_last(const struct digits_part *p, int32_t *s, struct digit_sums *to) \
+{ \
+	last_run(p, s, to, name##_unit, name##_pair); \
+} \
+SUMS(name, runs(T, p, to, name##_unit, name##_pair, name##_last))
+enum { RUNS = 1 };
+#else
+#define BLOCKS UNITS
+enum { RUNS = 0 };
+#endif
 
 SUPER(q2_k, ORDER_Q2_K(T), NULL, .has_min = 1)
 SUPER(q3_k, order_q3_k, q3_k_heads, .at_heads = AT_Q3_K)
@@ -166,16 +184,16 @@ SUPER(q4_k, ORDER_Q4_K, q4_k_sixes, .has_min = 1)
 SUPER(q5_k, ORDER_CHAINS, q4_k_sixes, .has_min = 1)
 SUPER(q6_k, ORDER_SIXTEENS, NULL, .has_min = 0)
 SUPER(iq4_xs, ORDER_PAIRS, NULL, .has_min = 0)
-UNITS(q4_0, by_nibbles, .blocks = 1, .parts = 1, .scale = 2, .bias = 8, .most = 15)
-UNITS(q4_1, by_nibbles, .blocks = 1, .parts = 1, .scale = 4, .most = 15)
-UNITS(q5_0, by_bytes, .blocks = 1, .parts = 1, .scale = 2, .bias = 16, .most = 31)
-UNITS(q5_1, by_bytes, .blocks = 1, .parts = 1, .scale = 4, .most = 31)
-UNITS(q8_0, by_bytes, .blocks = 1, .parts = 1, .scale = 2, .bias = BIAS_Q8_0, .most = 255)
-UNITS(iq4_nl, by_bytes, .blocks = 1, .parts = 1, .scale = 2, .bias = BIAS_IQ4_NL, .most = 241)
-UNITS(mxfp4, by_bytes, .blocks = 1, .parts = 1, .scale = 1, .bias = BIAS_FP4, .most = 24)
-UNITS(nvfp4, by_bytes, .blocks = 2, .parts = 2, .scale = 2, .bias = BIAS_FP4, .most = 24)
-UNITS(q1_0, by_digits, .blocks = 4, .parts = 1, .scale = 2, .bias = 1, .most = 2, .even = EVEN_Q1_0)
-UNITS(q2_0, by_digits, .blocks = 2, .parts = 1, .scale = 2, .bias = 1, .most = 3)
+BLOCKS(q4_0, .blocks = 1, .parts = 1, .scale = 2, .bias = 8, .most = 15)
+BLOCKS(q4_1, .blocks = 1, .parts = 1, .scale = 4, .most = 15)
+BLOCKS(q5_0, .blocks = 1, .parts = 1, .scale = 2, .bias = 16, .most = 31)
+BLOCKS(q5_1, .blocks = 1, .parts = 1, .scale = 4, .most = 31)
+BLOCKS(q8_0, .blocks = 1, .parts = 1, .scale = 2, .bias = BIAS_BYTE, .most = 255, .side_by_side = 1)
+BLOCKS(iq4_nl, .blocks = 1, .parts = 1, .scale = 2, .bias = BIAS_BYTE, .most = 241)
+BLOCKS(mxfp4, .blocks = 1, .parts = 1, .scale = 1, .bias = BIAS_FP4, .most = 24)
+BLOCKS(nvfp4, .blocks = 2, .parts = 2, .scale = 2, .bias = BIAS_FP4, .most = 24)
+UNITS(q1_0, .blocks = 4, .parts = 1, .scale = 2, .bias = 1, .most = 2, .even = EVEN_Q1_0)
+UNITS(q2_0, .blocks = 2, .parts = 1, .scale = 2, .bias = 1, .most = 3)
 
 #define OF(name) { name##_1, name##_2, name##_4 }
 #include "digits_settle.h"
@@ -187,14 +205,14 @@ const struct digits_table DIGITS_TABLE = { ROWS, SUPERS, READS, settle, {
 	[GGU_TYPE_Q5_K] = { OF(q5_k), DIGITS_PAIR, 1 },
 	[GGU_TYPE_Q6_K] = { OF(q6_k), DIGITS_HALF, 1 },
 	[GGU_TYPE_IQ4_XS] = { OF(iq4_xs), DIGITS_HALF, 1 },
-	[GGU_TYPE_Q4_0] = { OF(q4_0), DIGITS_HALF, 1 },
-	[GGU_TYPE_Q4_1] = { OF(q4_1), DIGITS_PAIR, 1 },
-	[GGU_TYPE_Q5_0] = { OF(q5_0), DIGITS_HALF, 1 },
-	[GGU_TYPE_Q5_1] = { OF(q5_1), DIGITS_PAIR, 1 },
-	[GGU_TYPE_Q8_0] = { OF(q8_0), DIGITS_HALF, 1, .alone = DIGITS_Q8_0_ALONE },
-	[GGU_TYPE_IQ4_NL] = { OF(iq4_nl), DIGITS_HALF, 1 },
-	[GGU_TYPE_MXFP4] = { OF(mxfp4), DIGITS_EXPONENT, 1 },
-	[GGU_TYPE_NVFP4] = { OF(nvfp4), DIGITS_SMALL, 1 },
+	[GGU_TYPE_Q4_0] = { OF(q4_0), DIGITS_HALF, 1, .runs = RUNS },
+	[GGU_TYPE_Q4_1] = { OF(q4_1), DIGITS_PAIR, 1, .runs = RUNS },
+	[GGU_TYPE_Q5_0] = { OF(q5_0), DIGITS_HALF, 1, .runs = RUNS },
+	[GGU_TYPE_Q5_1] = { OF(q5_1), DIGITS_PAIR, 1, .runs = RUNS },
+	[GGU_TYPE_Q8_0] = { OF(q8_0), DIGITS_HALF, 1, .runs = RUNS, .alone = DIGITS_Q8_0_ALONE },
+	[GGU_TYPE_IQ4_NL] = { OF(iq4_nl), DIGITS_HALF, 1, .runs = RUNS },
+	[GGU_TYPE_MXFP4] = { OF(mxfp4), DIGITS_EXPONENT, 1, .runs = RUNS },
+	[GGU_TYPE_NVFP4] = { OF(nvfp4), DIGITS_SMALL, 1, .runs = 2*RUNS },
 	[GGU_TYPE_Q1_0] = { OF(q1_0), DIGITS_HALF_4, 1 },
 	[GGU_TYPE_Q2_0] = { OF(q2_0), DIGITS_HALF_2, 1 },
 } };

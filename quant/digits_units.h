@@ -3,7 +3,8 @@
  *
  * Four bytes of each row's block are an integer of 32 bits, and a register has those of all rows. Masks and shifts make
  * codes of it, four columns of all rows, which are multiplied with those columns' digits in every lane, so sums need
- * not be added up across lanes. There are always ROWS rows. */
+ * not be added up across lanes. There are always ROWS rows. Registers of 32 bytes have Q1_0 and Q2_0 so; for the others
+ * there is digits_runs.h. */
 
 /* A type's block */
 struct unit {
@@ -12,20 +13,12 @@ struct unit {
 	int scale;                      /* bytes of the scales of a block of 32, including the min */
 	int bias, most;                 /* of codes; the largest code, including it */
 	int even;                       /* codes of even blocks of 32 are so many bits higher in their bytes */
+	int side_by_side;               /* digits_runs.h: even if rows are short, as there is little work to a byte */
 };
-/* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3, unless they are for by_bytes or
- * by_nibbles. c[8] to c[11] are kept from one j to the next. */
+/* The codes of its j-th 32 columns in every row: c[i] has columns 4i to 4i + 3. c[8] to c[11] are kept from one j to
+ * the next. */
 typedef void codes_fn(const struct rows *w, int j, vi *c);
-/* Adds the products of n registers of codes, at most `most`, with the activations of columns `from` on to s. */
-typedef vi dots_fn(vi s, const vi *c, int n, const struct strip32 *x, int from, int most);
-INLINE vi by_digits(vi s, const vi *c, int n, const struct strip32 *x, int from, int most)
-{
-	return v_dots(s, c, n, x->high + from, x->low + from, most);
-}
 
-#if defined DIGITS_WORDS
-#include "digits_words.h"
-#else
 /* Types whose bytes have sixteen columns in their lower halves and sixteen in their upper halves */
 INLINE void nibbles(const struct rows *w, int at, vi *c)
 {
@@ -62,20 +55,17 @@ INLINE void q8_0_codes(const struct rows *w, int j, vi *c)
 {
 	v_four(w, 2 + 32*j, c);
 	v_four(w, 18 + 32*j, c + 4);
-	UNROLL for (int i = 0; i < 8; i++) c[i] = v_flip(c[i], 128);
+	UNROLL for (int i = 0; i < 8; i++) c[i] = v_flip(c[i], BIAS_BYTE);
 }
-INLINE void iq4_nl_codes(const struct rows *w, int j, vi *c) { levels(w, 2 + 16*j, iq4_levels, 128, c); }
-INLINE void mxfp4_codes(const struct rows *w, int j, vi *c) { levels(w, 1 + 16*j, fp4_levels, 12, c); }
+INLINE void iq4_nl_codes(const struct rows *w, int j, vi *c) { levels(w, 2 + 16*j, iq4_levels, BIAS_BYTE, c); }
+INLINE void mxfp4_codes(const struct rows *w, int j, vi *c) { levels(w, 1 + 16*j, fp4_levels, BIAS_FP4, c); }
 /* The same, but the halves of a byte are eight columns apart. */
 INLINE void nvfp4_codes(const struct rows *w, int j, vi *c)
 {
 	vi n[8];
-	levels(w, 4 + 16*j, fp4_levels, 12, n);
+	levels(w, 4 + 16*j, fp4_levels, BIAS_FP4, n);
 	UNROLL for (int i = 0; i < 8; i++) c[i] = n[i/4*2 + i/2%2*4 + i%2];
 }
-static dots_fn *const by_bytes = by_digits, *const by_nibbles = by_digits;
-enum { BIAS_Q8_0 = 128, BIAS_IQ4_NL = 128, BIAS_FP4 = 12 };
-#endif
 #if defined DIGITS_LANES
 /* A matrix of bits transposes eight bytes: byte k, from its upper bits to its lower ones, has columns k, k + 8, to k +
  * 56, so four bytes are four consecutive columns. Codes are in bit 1 or, of even blocks, in bit 5. */
@@ -111,7 +101,7 @@ INLINE void q2_0_codes(const struct rows *w, int j, vi *c)
 INLINE void scales_of_rows(const struct rows *w, int from, int n, struct digit_sums *to, size_t at)
 {
 	if (n == 4) {
-		UNROLL for (size_t r = 0; r < ROWS; r++) memcpy(to->d.pair + at + v_place(r), row(w, r, from), 4);
+		UNROLL for (size_t r = 0; r < ROWS; r++) memcpy(to->d.pair + at + r, row(w, r, from), 4);
 		return;
 	}
 	UNROLL for (size_t r = 0; r < ROWS; r += 2) {
@@ -121,32 +111,34 @@ INLINE void scales_of_rows(const struct rows *w, int from, int n, struct digit_s
 		memcpy(to->d.half + at + r, &both, sizeof both);
 	}
 }
-/* One token times one block of 32 columns of all rows, whose codes are `up` bits higher */
-INLINE void unit_sums(const vi *c, const struct strip32 *x, struct unit like, dots_fn *by, int up,
-	int32_t *to)
+/* One token times one block of 32 columns of all rows, whose codes are `up` bits higher. x: the token's strip_run, 16*k
+ * bytes further on for block k */
+INLINE void unit_sums(const vi *c, const char *x, struct unit like, int up, int32_t *to)
 {
-	const int n = like.parts, columns = 32/n;
+	const struct strip_run *run = (const void *)x;
+	const int n = like.parts, fours = 8/n;
 	UNROLL for (int i = 0; i < n; i++) {
-		const vi less = v_times(v_all32(n == 1 ? &x->all : x->sum + i), -like.bias*(1 << up)),
-			sum = by(less, c + columns/4*i, columns/4, x, columns*i, like.most);
+		const vi less = v_times(v_all32(n == 1 ? &run->of->all : run->of->sum + i), -like.bias*(1 << up)),
+			sum = v_dots(less, c + fours*i, fours, run->high[i][0], run->low[i][0], like.most);
 		v_store(to + i*ROWS, up ? v_down(sum, up) : sum);
 	}
 }
 INLINE void units(int n_tokens, const struct digits_part *part, struct digit_sums *to, struct unit like,
-	codes_fn *codes, dots_fn *by)
+	codes_fn *codes)
 {
 	const struct digits_part p = *part;
-	const char *near = p.near, *strip = p.strip;
+	const char *near = p.near, *x = p.strip;
 	struct rows w = rows_at(p.w, p.w_stride);
 	for (size_t u = 0, at = 0; u < p.n; u++, rows_go(&w, like.bytes), near += like.bytes*ROWS) {
 		fetch_lines(near, w.stride, like.bytes*ROWS, p.fetch);
 		vi c[12];
-		UNROLL for (int j = 0; j < like.blocks; j++, at += ROWS, strip += sizeof(struct strip32)) {
+		UNROLL for (int j = 0; j < like.blocks; j++, at += ROWS, x += 16) {
 			codes(&w, j, c);
 			UNROLL for (int t = 0; t < n_tokens; t++)
-				unit_sums(c, (const void *)(strip + (size_t)t*p.strip_stride), like, by,
-					j%2 ? 0 : like.even, to->s + t*(DIGITS_SUMS/n_tokens) + (size_t)like.parts*at);
+				unit_sums(c, x + (size_t)t*p.strip_stride, like, j%2 ? 0 : like.even,
+					to->s + t*(DIGITS_SUMS/n_tokens) + (size_t)like.parts*at);
 			if (j == 0 || like.parts == 2) scales_of_rows(&w, (like.parts - 1)*2*j, like.scale, to, at);
 		}
+		if (at%(8*ROWS) == 0) x += sizeof(struct strip_run) - 8*16;     /* the next run */
 	}
 }

@@ -20,16 +20,18 @@ static float super(const struct wide *w, const struct strip256 *x, bool has_min,
 	for (size_t i = 0; i < 16; i++) min += w->mn[i]*x->sum[i];
 	return fused(w->m[0]*x->d, (float)min, y);
 }
-/* Block b of 32 columns */
-static float unit(const struct wide *w, size_t b, const struct strip32 *x, enum mul_kind kind, float y)
+/* Block b of 32 columns, the k-th of a run */
+static float unit(const struct wide *w, size_t b, const struct strip_run *x, size_t k, enum mul_kind kind, float y)
 {
 	const int16_t *c = w->w + 32*b;
+	const int32_t first = products(c, x->high[0][k], x->low[0][k], 16),
+		second = products(c + 16, x->high[1][k], x->low[1][k], 16);
 	if (kind == MUL_16) {
-		y = fused(w->d[b]*x->d, (float)products(c, x->high, x->low, 16), y);
-		return fused(w->m[b]*x->d, (float)products(c + 16, x->high + 16, x->low + 16, 16), y);
+		y = fused(w->d[b]*x->d[k], (float)first, y);
+		return fused(w->m[b]*x->d[k], (float)second, y);
 	}
-	y = fused(w->d[b]*x->d, (float)products(c, x->high, x->low, 32), y);
-	return kind == MUL_32_MIN ? fused(w->m[b]*x->d, x->all_float, y) : y;
+	y = fused(w->d[b]*x->d[k], (float)(first + second), y);
+	return kind == MUL_32_MIN ? fused(w->m[b]*x->d[k], x->all_float[k], y) : y;
 }
 static void row(const struct quant_mul *m, enum mul_kind kind, size_t strip, size_t t0, size_t n_t, size_t o)
 {
@@ -46,7 +48,7 @@ static void row(const struct quant_mul *m, enum mul_kind kind, size_t strip, siz
 			if (mul_block(kind) == 256)
 				*y = super(&w, (const struct strip256 *)x + i/256, mul_has_m(kind), *y);
 			else for (size_t b = 0; b < n/32; b++)
-				*y = unit(&w, b, (const struct strip32 *)x + i/32 + b, kind, *y);
+				*y = unit(&w, b, (const struct strip_run *)x + (i/32 + b)/8, (i/32 + b)%8, kind, *y);
 		}
 	}
 }

@@ -42,7 +42,7 @@ enum {
 	MUL_OUTPUTS = 32, MUL_TOKENS = QUANT_ACT_STEPS,
 	MUL_GROUP = 128, MUL_SHORT_ROW = 1024,  /* see panel_table.group */
 	MUL_AMAX = 2032,                /* the largest magnitude of an activation's integer */
-	MUL_ROW_WORK = 80 << 10,        /* bytes of work space for row products */
+	MUL_ROW_WORK = 120 << 10,       /* bytes of work space for row products */
 };
 
 /* A chunk of a row of weights, widened: weight = d*w + m*mn, or d*w + m for blocks of 32; for blocks of 16, m is the d
