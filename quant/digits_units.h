@@ -115,11 +115,14 @@ INLINE void scales_of_rows(const struct rows *w, int from, int n, struct digit_s
  * bytes further on for block k */
 INLINE void unit_sums(const vi *c, const char *x, struct unit like, int up, int32_t *to)
 {
-	const struct strip_run *run = (const void *)x;
 	const int n = like.parts, fours = 8/n;
+	const struct sums32 *all = (const void *)(x + offsetof(struct strip_run, of));
+	const int8_t *high = (const void *)(x + offsetof(struct strip_run, high)),
+		*low = (const void *)(x + offsetof(struct strip_run, low));
 	UNROLL for (int i = 0; i < n; i++) {
-		const vi less = v_times(v_all32(n == 1 ? &run->of->all : run->of->sum + i), -like.bias*(1 << up)),
-			sum = v_dots(less, c + fours*i, fours, run->high[i][0], run->low[i][0], like.most);
+		const vi less = v_times(v_all32(n == 1 ? &all->all : all->sum + i), -like.bias*(1 << up)),
+			sum = v_dots(less, c + fours*i, fours, digits_four(high, fours*i), digits_four(low, fours*i),
+				like.most);
 		v_store(to + i*ROWS, up ? v_down(sum, up) : sum);
 	}
 }
