@@ -7,6 +7,8 @@
 #   is "name" "$got" "$want"            compares two strings
 #   same "name" FILE FILE               compares two files
 #   skip "name" "why"                   a test that cannot run here
+#   peak PROGRAM ARGS...                runs it and sets $peak: the most memory it had, in bytes, told to $unsure
+#   near_peak "name" TOLD OVER          the last peak is TOLD bytes, within 5 % upwards and a factor of OVER downwards
 #   need_shared PATH "what"             skips the whole file if ../shared/PATH is missing
 #   done_testing                        last line; a file without a test is a failure
 #
@@ -67,6 +69,18 @@ same()
 		sed 's/^/# /'; fi
 }
 skip() { tap_n=$((tap_n + 1)); echo "ok $tap_n - $1 # SKIP $2"; }
+peak()
+{
+	"$BUILD/tests/cli/tool_peak" "$@" 3>"$TMP/.peak"
+	tap_s=$?
+	read -r peak unsure <"$TMP/.peak"
+	return $tap_s
+}
+near_peak()
+{
+	ok "$1: $peak, predicted $2" awk -v told="$2" -v peak="$peak" -v unsure="$unsure" -v over="$3" \
+		'BEGIN { exit !(told < over*(peak + unsure) && peak - unsure < 1.05*told) }'
+}
 need_shared()
 {
 	[ -e "$SHARED/$1" ] || { echo "1..0 # SKIP $2: no $1 among the references"; exit 0; }

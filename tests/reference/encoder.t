@@ -81,28 +81,21 @@ gguf-info --json --ctx 512 m.gguf >info
 is "the estimate's cache is that of both stacks" "$(jq .estimate.kv_cache_bytes info)" \
 	"$(( (512/64)*(2*64*2*144 + 3*64*2*144 + 2*64 ) + 2*512*4 ))" # 144: 4 heads of 16 numbers and a scale
 # what is predicted of the memory, as layers this narrow leave some of it untouched (gguf-info(1))
-predicted()
-{
-	name=$1; shift
-	told=$(gguf-info --json "$@" | jq .estimate.total_bytes)
-	ok "$name: $(cat peak), predicted $told" \
-		awk -v a="$told" -v b="$(cat peak)" 'BEGIN { exit !(a/b < 1.12 && b/a < 1.05) }'
-}
-head -c 1200 "$DATA/prose/evaluation.txt" >prompt
+predicted() { near_peak "$1" "$(gguf-info --json --ctx "$2" "$3" | jq .estimate.total_bytes)" 1.12; }
+head -c 8000 "$DATA/prose/evaluation.txt" >prompt
 n=$(gguf-tokenize -q -m m.gguf prompt | wc -w)
-peak=$BUILD/tests/cli/tool_peak
 if [ -n "${SANITIZED:-}" ]; then skip "memory as predicted" "a sanitizer's memory comes on top"; else
-	"$peak" gguf-run -q -j 2 -m m.gguf --temp 0 --ids -n $((n - 1)) prompt 3>peak >answer
+	peak gguf-run -q -j 2 -m m.gguf --temp 0 --ids -n $((n - 1)) prompt >answer
 	is "a prompt and an answer of $n tokens" "$(wc -l <answer)" $((n - 1))
-	predicted "... take the memory that is predicted" --ctx "$n" m.gguf
+	predicted "... take the memory that is predicted" "$n" m.gguf
 	head -c 30000 "$DATA/prose/evaluation.txt" >prompt
 	n=$(gguf-tokenize -q -m m.gguf prompt | wc -w)
-	"$peak" gguf-run -q -j 2 -m m.gguf --temp 0 --ids -n 2 prompt 3>peak >answer
-	predicted "a prompt of $n tokens, whose scratch memory is freed before the answer" --ctx "$n" m.gguf
+	peak gguf-run -q -j 2 -m m.gguf --temp 0 --ids -n 2 prompt >answer
+	predicted "a prompt of $n tokens, whose scratch memory is freed before the answer" "$n" m.gguf
 	ok "an encoder alone" gguf-convert -q -o e.gguf "$SHARED/reference/arch/modernbert"
 	yes 5 | head -n 4000 | tr '\n' ' ' >text
-	"$peak" gguf-logits -q -j 2 -m e.gguf -o rows text 3>peak
-	predicted "... takes the memory that is predicted for the whole text" --ctx 4000 e.gguf
+	peak gguf-logits -q -j 2 -m e.gguf -o rows text
+	predicted "... takes the memory that is predicted for the whole text" 4000 e.gguf
 fi
 # a model without logits has no output.weight that importances could be of
 for m in bert modernbert; do
