@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * tool_peak.c - runs a program and writes the most memory that was resident meanwhile to file descriptor 3, and by how
- * much that may be off, both in bytes: `tool_peak PROGRAM [ARGUMENT...] 3>peak`. Exits as the program did.
+ * tool_peak.c - runs a program and writes the most memory that was resident meanwhile, in bytes, to file descriptor
+ * 3: `tool_peak PROGRAM [ARGUMENT...] 3>peak`. Exits as the program did.
  *
  * Linux counts resident pages of three kinds (of files, anonymous, shared) on each CPU for itself, and adds them up
- * when they are max(32, 2*CPUs) (lib/percpu_counter.c; before 6.2 after 64 faults of a thread, which is less): what a
- * program on two CPUs takes is told to 768 KiB on small machines. So the program gets two CPUs, however many there
- * are. */
+ * when they are max(32, 2*CPUs) (lib/percpu_counter.c; before 6.2 after 64 faults of a thread, which is less). So the
+ * program gets two CPUs, however many there are: with up to 16 in all its peak is then told to 768 KiB. */
 #ifdef __linux__
 #include <sched.h>
 #endif
@@ -29,13 +28,6 @@ static void few_cpus(void)
 #endif
 }
 
-static long unsure(void)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	long batch = 2*cpus > 32 ? 2*cpus : 32;
-	return 3*MOST_CPUS*batch*sysconf(_SC_PAGESIZE);
-}
-
 int main(int argc, char **argv)
 {
 	struct rusage use;
@@ -53,6 +45,6 @@ int main(int argc, char **argv)
 #else
 	long peak = use.ru_maxrss*1024;
 #endif
-	dprintf(3, "%ld %ld\n", peak, unsure());
+	dprintf(3, "%ld\n", peak);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }

@@ -7,7 +7,7 @@
 #   is "name" "$got" "$want"            compares two strings
 #   same "name" FILE FILE               compares two files
 #   skip "name" "why"                   a test that cannot run here
-#   peak PROGRAM ARGS...                runs it and sets $peak: the most memory it had, in bytes, told to $unsure
+#   peak PROGRAM ARGS...                runs it and sets $peak: the most memory it had, in bytes (tool_peak.c)
 #   near_peak "name" TOLD OVER          the last peak is TOLD bytes, within 5 % upwards and a factor of OVER downwards
 #   need_shared PATH "what"             skips the whole file if ../shared/PATH is missing
 #   done_testing                        last line; a file without a test is a failure
@@ -73,13 +73,13 @@ peak()
 {
 	"$BUILD/tests/cli/tool_peak" "$@" 3>"$TMP/.peak"
 	tap_s=$?
-	read -r peak unsure <"$TMP/.peak"
+	read -r peak <"$TMP/.peak"
 	return $tap_s
 }
 near_peak()
 {
-	ok "$1: $peak, predicted $2" awk -v told="$2" -v peak="$peak" -v unsure="$unsure" -v over="$3" \
-		'BEGIN { exit !(told < over*(peak + unsure) && peak - unsure < 1.05*told) }'
+	ok "$1: $peak, predicted $2" awk -v told="$2" -v peak="$peak" -v over="$3" \
+		'BEGIN { exit !(told < over*peak && peak < 1.05*told) }'
 }
 need_shared()
 {
