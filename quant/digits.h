@@ -66,7 +66,7 @@ struct strip256 {
 	_Alignas(64) int16_t eights[16][16];    /* those of code books for registers of 32 bytes: see books_256.h */
 	int16_t sum8[2][16];            /* of eights of each half, the even ones and the odd ones */
 	_Alignas(64) int16_t thirds[5][64];     /* TQ1_0's, for registers of 32 bytes: see tq1_0_sums */
-	/* for Q3_K with GFNI: -4 times sum by lanes of ORDER_LANES, -64 times in the last two of every four */
+	/* for Q3_K with GFNI: -4 times sum by lanes of ORDER_LANES, -64 times in odd ones */
 	_Alignas(64) int32_t less4[16];
 	float d;
 };
@@ -195,6 +195,15 @@ void digits_pack(unsigned reads, size_t block, size_t n_in, const float *x, void
 void digits_unpack(size_t block, size_t n_in, const void *strip, float *x);
 void digits_mul(const struct digits_table *books, const struct digits_table *digits, const struct quant_mul *m,
 	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
+
+/* What Q3_K needs in registers of 32 bytes; digits_256.h has each where it is used. Compilers do not see the values
+ * there. Else GCC, which has too few registers for all of them, would make those of equal pieces from an integer for
+ * each block, three instructions instead of an operand in memory. */
+struct q3_k_constants {
+	_Alignas(32) uint64_t half[4], pair[4], even[4], odd[4], three[4], first[4], second[4], four[4], low[4], up[4],
+		up_by[4], up_bits[4], bias[4];
+};
+extern const struct q3_k_constants quant_q3_k;
 
 /* Of x86's row_ISA.c and books_ISA.c; not all of them exist. */
 #define SET(name, NAME, CPU, codes, row, ...) \

@@ -134,7 +134,22 @@ INLINE c64 c_upper(c64 c) { return c_and(c_right(c, 4), 15); }
  * first 128 columns, b: of the others. For more tokens, Q2_K's code times scale is looked up in a table for each
  * sixteen bytes, so that no sum needs scaling. ---- */
 
-/* The sums of codes of at most 112, of which words hold eight products, 8*112*32 = 28672, times words of scales */
+/* Four bytes of each of two sixteens: the i-th of a's in the first two lanes, of b's in the others */
+INLINE __m256i y_fours(__m256i a, __m256i b, int i)
+{
+	const __m256 x = _mm256_castsi256_ps(a), y = _mm256_castsi256_ps(b);
+	return _mm256_castps_si256(i == 0 ? _mm256_shuffle_ps(x, y, 0x00) : i == 1 ? _mm256_shuffle_ps(x, y, 0x55) :
+		i == 2 ? _mm256_shuffle_ps(x, y, 0xaa) : _mm256_shuffle_ps(x, y, 0xff));
+}
+/* Halves of bytes have codes of sixteens that are 4 apart, those of even and odd sixteens that are 2 apart. Even lanes
+ * keep the lower halves' codes, odd lanes those of the upper ones, 16 times too large. bits: what a lane keeps */
+INLINE void c_lanes(c64 even, c64 odd, __m256i bits, c64 *c)
+{
+	UNROLL for (int i = 0; i < 4; i++)
+		c[i] = (c64){ _mm256_and_si256(y_fours(even.a, odd.a, i), bits),
+			_mm256_and_si256(y_fours(even.b, odd.b, i), bits) };
+}
+/* The sums of codes of at most 7, times words of scales. Words hold eight products: 8*16*7*32 = 28672. */
 INLINE __m256i i_lanes(const c64 *c, digits256 high, digits256 low, __m256i first, __m256i second)
 {
 	isum s[2];
@@ -143,55 +158,43 @@ INLINE __m256i i_lanes(const c64 *c, digits256 high, digits256 low, __m256i firs
 		s[i] = i_madd(i_zero(), i_four(c[0].a, c[1].a, c[2].a, c[3].a, x, 64), first);
 		s[i] = i_madd(s[i], i_four(c[0].b, c[1].b, c[2].b, c[3].b, x + 32, 64), second);
 	}
-	return i_value(s[0], s[1]);
+	return _mm256_srav_epi32(i_value(s[0], s[1]), y_load(quant_q3_k.four));
 }
-/* even, odd: a byte's codes are two halves, with a bias of 4. Upper halves stay 16 times too large. */
 #define ORDER_Q3_K ORDER_LANES
-INLINE void c_threes(c64 even, c64 odd, c64 *c)
+INLINE __m256i y_and(__m256i a, const uint64_t *bits) { return _mm256_and_si256(a, y_load(bits)); }
+INLINE __m256i y_shuffle(__m256i a, const uint64_t *at) { return _mm256_shuffle_epi8(a, y_load(at)); }
+/* Codes have a bias of 4. Their upper bits are joined to the lower two by tables of halves of hmask's bytes: bits 0 and
+ * 2 move to 2 and 6, or bits 1 and 3. */
+INLINE __m256i q3_k_joined(__m256i lower, const uint64_t *table, __m256i half)
 {
-	const __m256i bits = y_each(_mm_setr_epi32(0x07070707, 0x07070707, 0x70707070, 0x70707070));
-	const c64 u = { _mm256_unpacklo_epi32(even.a, odd.a), _mm256_unpacklo_epi32(even.b, odd.b) },
-		v = { _mm256_unpackhi_epi32(even.a, odd.a), _mm256_unpackhi_epi32(even.b, odd.b) };
-	c[0] = (c64){ _mm256_shuffle_epi32(u.a, 0x44), _mm256_shuffle_epi32(u.b, 0x44) };
-	c[1] = (c64){ _mm256_shuffle_epi32(u.a, 0xee), _mm256_shuffle_epi32(u.b, 0xee) };
-	c[2] = (c64){ _mm256_shuffle_epi32(v.a, 0x44), _mm256_shuffle_epi32(v.b, 0x44) };
-	c[3] = (c64){ _mm256_shuffle_epi32(v.a, 0xee), _mm256_shuffle_epi32(v.b, 0xee) };
-	UNROLL for (int i = 0; i < 4; i++)
-		c[i] = (c64){ _mm256_and_si256(c[i].a, bits), _mm256_and_si256(c[i].b, bits) };
+	return _mm256_or_si256(y_and(lower, quant_q3_k.pair), _mm256_shuffle_epi8(y_load(table), half));
 }
+INLINE void c_q3_k(const struct q3_k *b, c64 *c)
+{
+	const uint64_t *even = quant_q3_k.even, *odd = quant_q3_k.odd;
+	const c64 x = c_load(b->qs), y = c_right(x, 2), h = c_nibbles(b->hmask);
+	const __m256i first = y_and(h.a, quant_q3_k.half), second = y_and(h.b, quant_q3_k.half);
+	c_lanes((c64){ q3_k_joined(x.a, even, first), q3_k_joined(x.b, even, second) },
+		(c64){ q3_k_joined(y.a, odd, first), q3_k_joined(y.b, odd, second) }, y_load(quant_q3_k.three), c);
+}
+INLINE __m256i q3_k_words(__m128i sc) { return _mm256_cvtepi8_epi16(sc); }
 INLINE __m256i i_threes(const c64 *c, digits256 high, digits256 low, __m256i sc)
 {
-	const __m256i at = y_each(_mm_setr_epi32(0x01000100, 0x03020302, 0x05040504, 0x07060706)),
-		first = _mm256_shuffle_epi8(sc, at),
-		second = _mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(8)));
-	return _mm256_srav_epi32(i_lanes(c, high, low, first, second), y_each(_mm_setr_epi32(0, 0, 4, 4)));
+	return i_lanes(c, high, low, y_shuffle(sc, quant_q3_k.first), y_shuffle(sc, quant_q3_k.second));
 }
 #define ORDER_Q2_K(n_tokens) ((n_tokens) == 1 ? ORDER_LANES : ORDER_HALVES)
-/* Each lane keeps two bits; odd lanes are four times too large. */
 INLINE void q2_k_lanes(const struct q2_k *b, c64 *c)
 {
-	const __m256i x = y_load(b->qs), y = y_load(b->qs + 32),
-		bits = y_each(_mm_setr_epi32(0x03030303, 0x0c0c0c0c, 0x03030303, 0x0c0c0c0c));
-	const __m256 a = _mm256_castsi256_ps(x), up = _mm256_castsi256_ps(_mm256_srli_epi16(x, 4)),
-		b2 = _mm256_castsi256_ps(y), up2 = _mm256_castsi256_ps(_mm256_srli_epi16(y, 4));
-	const __m256 fours[4][2] = {
-		{ _mm256_shuffle_ps(a, up, 0x00), _mm256_shuffle_ps(b2, up2, 0x00) },
-		{ _mm256_shuffle_ps(a, up, 0x55), _mm256_shuffle_ps(b2, up2, 0x55) },
-		{ _mm256_shuffle_ps(a, up, 0xaa), _mm256_shuffle_ps(b2, up2, 0xaa) },
-		{ _mm256_shuffle_ps(a, up, 0xff), _mm256_shuffle_ps(b2, up2, 0xff) },
-	};
-	UNROLL for (int i = 0; i < 4; i++)
-		c[i] = (c64){ _mm256_and_si256(_mm256_castps_si256(fours[i][0]), bits),
-			_mm256_and_si256(_mm256_castps_si256(fours[i][1]), bits) };
+	const c64 x = c_load(b->qs);
+	c_lanes(x, c_right(x, 2), y_each(_mm_setr_epi32(0x03030303, 0x30303030, 0x03030303, 0x30303030)), c);
 }
 INLINE __m256i q2_k_lanes_sum(const struct q2_k *b, const c64 *c, digits256 high, digits256 low)
 {
-	const __m256i at = _mm256_setr_epi32((int)0x80008000, (int)0x80028002, (int)0x80048004, (int)0x80068006,
-			(int)0x80018001, (int)0x80038003, (int)0x80058005, (int)0x80078007),
-		scales = _mm256_and_si256(y_twice(b->scales), y_bytes(15)),
-		first = _mm256_shuffle_epi8(scales, at),
-		second = _mm256_shuffle_epi8(scales, _mm256_add_epi8(at, y_bytes(8)));
-	return _mm256_srav_epi32(i_lanes(c, high, low, first, second), y_each(_mm_setr_epi32(0, 2, 0, 2)));
+	const __m256i at = _mm256_setr_epi32((int)0x80008000, (int)0x80048004, (int)0x80028002, (int)0x80068006,
+			(int)0x80018001, (int)0x80058005, (int)0x80038003, (int)0x80078007),
+		sc = _mm256_and_si256(y_twice(b->scales), y_bytes(15));
+	return i_lanes(c, high, low, _mm256_shuffle_epi8(sc, at),
+		_mm256_shuffle_epi8(sc, _mm256_add_epi8(at, y_bytes(8))));
 }
 /* In each quarter a table for sixteens k and k + 2 of its four in ORDER_HALVES: at index i the first one's scale times
  * i, at 4*i the other's */
@@ -246,6 +249,14 @@ INLINE heads h_load(const char *const *p) { return (heads)y_two(p[0], p[1]); }
 INLINE heads h_minus(heads a, int n) { return (heads)_mm256_sub_epi8((__m256i)a, y_bytes(n)); }
 INLINE heads h_each(__m128i a) { return (heads)_mm256_broadcastsi128_si256(a); }
 INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm256_shuffle_epi8((__m256i)a, (__m256i)h_each(at)); }
+/* The scales of codec/q3_k.h, from the twelve bytes at the end of x: the even ones, then the odd ones */
+INLINE heads q3_k_sixes(heads x)
+{
+	const struct q3_k_constants *k = &quant_q3_k;
+	const __m256i low = _mm256_srlv_epi32(y_shuffle((__m256i)x, k->low), y_load(k->four)),
+		up = _mm256_srli_epi16(_mm256_mullo_epi16(y_shuffle((__m256i)x, k->up), y_load(k->up_by)), 2);
+	return (heads)_mm256_sub_epi8(_mm256_or_si256(y_and(low, k->half), y_and(up, k->up_bits)), y_load(k->bias));
+}
 
 /* ---- rows side by side ---- */
 

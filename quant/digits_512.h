@@ -115,19 +115,28 @@ INLINE __m256i i_sixteens(const c64 *c, digits256 high, digits256 low, __m256i s
 {
 	return i_halves(c, high, low, sc, sc);
 }
-/* Q3_K: codes as lower halves of bytes, and as upper ones, 16 times too large, with a bias of 4 */
+#if !defined DIGITS_LANES
+/* Q3_K: two registers have halves of bytes with three bits each, with a bias of 4, the upper bit joined to the lower
+ * two by tables of halves of hmask's bytes: bits 0 and 2 move to 2 and 6, or bits 1 and 3. Upper halves stay in place,
+ * 16 times too large. */
 #define ORDER_Q3_K ORDER_SIXTEENS
-INLINE void c_threes(c64 even, c64 odd, c64 *c)
+INLINE void c_q3_k(const struct q3_k *b, c64 *c)
 {
+	const __m128i first = _mm_setr_epi8(0, 4, 0, 4, 64, 68, 64, 68, 0, 4, 0, 4, 64, 68, 64, 68),
+		second = _mm_setr_epi8(0, 0, 4, 4, 0, 0, 4, 4, 64, 64, 68, 68, 64, 64, 68, 68);
+	const c64 x = c_load(b->qs), h = c_nibbles(b->hmask),
+		even = c_join(x, 0x33, c_level(first, h)), odd = c_join(c_right(x, 2), 0x33, c_level(second, h));
 	c[0] = c_and(even, 7);
 	c[1] = c_and(odd, 7);
 	c[2] = c_and(even, 0x70);
 	c[3] = c_and(odd, 0x70);
 }
+INLINE __m256i q3_k_words(__m128i sc) { return i_scales(sc); }
 INLINE __m256i i_threes(const c64 *c, digits256 high, digits256 low, __m256i sc)
 {
 	return _mm256_srai_epi32(i_halves(c, high, low, _mm256_slli_epi16(sc, 4), sc), 4);
 }
+#endif
 INLINE __m512i i_chain(c64 a, c64 b, const __m512i *high, const __m512i *low)
 {
 	__m512i s = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(_mm512_setzero_si512(), a, high[0]), b, high[1]);
@@ -194,7 +203,7 @@ INLINE __m256i i_q4_k(const c64 *c, digits256 high, digits256 low, const uint8_t
 INLINE void c_q2_k(const struct q2_k *b, int n_tokens, c64 *c)
 {
 	const __m512i x = c_load(b->qs),
-		bits = _mm512_broadcast_i32x4(_mm_setr_epi32(0x03030303, 0x0c0c0c0c, 0x30303030, (int)0xc0c0c0c0));
+		bits = _mm512_broadcast_i32x4(_mm_setr_epi32(0x03030303, 0x30303030, 0x0c0c0c0c, (int)0xc0c0c0c0));
 	(void)n_tokens;
 	c[0] = _mm512_and_si512(_mm512_shuffle_epi32(x, 0x00), bits);
 	c[1] = _mm512_and_si512(_mm512_shuffle_epi32(x, 0x55), bits);
@@ -204,8 +213,8 @@ INLINE void c_q2_k(const struct q2_k *b, int n_tokens, c64 *c)
 INLINE __m256i i_q2_k(const struct q2_k *b, const c64 *c, int n_tokens, digits256 high, digits256 low,
 	const struct strip256 *x)
 {
-	const __m512i lanes = _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_setr_epi32((int)0x80808000, (int)0x80808002,
-		(int)0x80808004, (int)0x80808006)), quarters8(0, 1, 8, 9));
+	const __m512i lanes = _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_setr_epi32((int)0x80808000, (int)0x80808004,
+		(int)0x80808002, (int)0x80808006)), quarters8(0, 1, 8, 9));
 	__m512i h = _mm512_setzero_si512(), l = h, sc = _mm512_shuffle_epi8(c_four_times(b->scales), lanes);
 	(void)n_tokens;
 	(void)x;
@@ -214,7 +223,7 @@ INLINE __m256i i_q2_k(const struct q2_k *b, const c64 *c, int n_tokens, digits25
 		l = _mm512_dpbusd_epi32(l, c[i], low.x[i]);
 	}
 	l = _mm512_srav_epi32(_mm512_add_epi32(_mm512_slli_epi32(h, 6), l),
-		_mm512_broadcast_i32x4(_mm_setr_epi32(0, 2, 4, 6)));
+		_mm512_broadcast_i32x4(_mm_setr_epi32(0, 4, 2, 6)));
 	return i_eight(_mm512_mullo_epi32(l, _mm512_and_si512(sc, _mm512_set1_epi32(15))));
 }
 /* in integer registers: storing a vector register would take a slot of products */
@@ -241,6 +250,15 @@ INLINE heads h_load(const char *const *p) { return (heads)sixteens_of(p[0], p[1]
 INLINE heads h_minus(heads a, int n) { return (heads)_mm512_sub_epi8((__m512i)a, _mm512_set1_epi8((char)n)); }
 INLINE heads h_each(__m128i a) { return (heads)_mm512_broadcast_i32x4(a); }
 INLINE heads h_shuffle(heads a, __m128i at) { return (heads)_mm512_shuffle_epi8((__m512i)a, (__m512i)h_each(at)); }
+/* The scales of codec/q3_k.h, from the twelve bytes at the end of x */
+INLINE heads q3_k_sixes(heads x)
+{
+	heads low = h_shuffle(x, _mm_setr_epi8(4, 5, 6, 7, 8, 9, 10, 11, 4, 5, 6, 7, 8, 9, 10, 11)) >>
+			h_each(_mm_setr_epi32(0, 0, 4, 4)) & 0x0f0f0f0f,
+		up = h_shuffle(x, _mm_setr_epi8(12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15)) >>
+			h_each(_mm_setr_epi32(0, 2, 4, 6)) & 0x03030303;
+	return h_minus(low | up << 4, 32);
+}
 
 /* ---- rows side by side ---- */
 

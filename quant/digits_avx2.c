@@ -13,6 +13,26 @@
 #include "kern.h"
 #include "tlb.h"
 
+/* ---- constants ---- */
+
+#define TWICE_16(a, b) { a, b, a, b }
+#define ALL_8(a) TWICE_16(a, a)
+const struct q3_k_constants quant_q3_k = {
+	.half = ALL_8(0x0f0f0f0f0f0f0f0f),
+	.pair = ALL_8(0x3333333333333333),
+	.even = ALL_8(0x4440444004000400),
+	.odd = TWICE_16(0x0404000004040000, 0x4444404044444040),
+	.three = ALL_8(0x7070707007070707),
+	.first = TWICE_16(0x0504050401000100, 0x0706070603020302),
+	.second = TWICE_16(0x0d0c0d0c09080908, 0x0f0e0f0e0b0a0b0a),
+	.four = ALL_8(0x0000000400000000),
+	.low = TWICE_16(0x0a0806040a080604, 0x0b0907050b090705),
+	.up = TWICE_16(0x0e0c0e0c0e0c0e0c, 0x0f0d0f0d0f0d0f0d),
+	.up_by = ALL_8(0x0001000400100040),
+	.up_bits = ALL_8(0x3030303030303030),
+	.bias = ALL_8(0x2020202020202020),
+};
+
 /* ---- strips ---- */
 
 size_t digits_strip_bytes(size_t block, size_t n_in)
@@ -62,8 +82,8 @@ static inline void take_eights(const struct digits *from, struct digits *to)
 static inline void take_lanes(const int8_t *from, int8_t *to)
 {
 	for (size_t quarter = 0; quarter < 64; quarter += 16, from += 16, to += 16) {
-		const __m128i a = sixteen(from), b = sixteen(from + 64),
-			c = sixteen(from + 128), d = sixteen(from + 192),
+		const __m128i a = sixteen(from), b = sixteen(from + 128),
+			c = sixteen(from + 64), d = sixteen(from + 192),
 			e = _mm_unpacklo_epi32(a, b), f = _mm_unpacklo_epi32(c, d),
 			g = _mm_unpackhi_epi32(a, b), h = _mm_unpackhi_epi32(c, d);
 		put_sixteen(to, _mm_unpacklo_epi64(e, f));
@@ -178,7 +198,7 @@ static void pack256(const struct narrow *q, unsigned reads, struct strip256 *s)
 		s->second[i] = q->sum[2*i + 1];
 		s->sum128[i] = 128*(q->sum[2*i] + q->sum[2*i + 1]);
 	}
-	UNROLL for (size_t i = 0; i < 16; i++) s->less4[i] = q->sum[i/8*8 + i/4%2 + i%4*2]*(i%4 < 2 ? -4 : -64);
+	UNROLL for (size_t i = 0; i < 16; i++) s->less4[i] = q->sum[i/8*8 + i/4%2 + i%2*4 + i/2%2*2]*(i%2 ? -64 : -4);
 	s->d = q->d;
 }
 static void pack32(const struct narrow *q, struct strip_run *s, size_t k)

@@ -77,26 +77,17 @@ INLINE void q2_k_block(const void *block, const struct product *m)
 
 /* ---- sixteens ---- */
 
-/* sum: i_threes or i_sixteens; scales: sixteen signed bytes; codes have a bias of 1 << bias */
+/* sum: i_threes or i_sixteens; sc: the scales of q3_k_words or i_scales; codes have a bias of 1 << bias */
 typedef __m256i sixteens_fn(const c64 *c, digits256 high, digits256 low, __m256i sc);
-INLINE void sixteens(const c64 *c, __m128i scales, int bias, sixteens_fn *sum, const struct product *m)
+INLINE void sixteens(const c64 *c, __m256i sc, int bias, sixteens_fn *sum, const struct product *m)
 {
-	const __m256i sc = i_scales(scales);
 	UNROLL for (int t = 0; t < m->n_tokens; t++) {
 		__m256i biased = _mm256_slli_epi32(_mm256_madd_epi16(sc, i_sums(strip_of(m, t))), bias);
 		put_sum(m, t, _mm256_sub_epi32(sum(c, high_of(m, t), low_of(m, t), sc), biased));
 	}
 }
-/* The scales of codec/q3_k.h, from the twelve bytes at the end of x */
+/* The twelve bytes of scales are at the end of x. */
 enum { AT_Q3_K = offsetof(struct q3_k, scales) - 4 };
-INLINE heads q3_k_sixes(heads x)
-{
-	heads low = h_shuffle(x, _mm_setr_epi8(4, 5, 6, 7, 8, 9, 10, 11, 4, 5, 6, 7, 8, 9, 10, 11)) >>
-			h_each(_mm_setr_epi32(0, 0, 4, 4)) & 0x0f0f0f0f,
-		up = h_shuffle(x, _mm_setr_epi8(12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15)) >>
-			h_each(_mm_setr_epi32(0, 2, 4, 6)) & 0x03030303;
-	return h_minus(low | up << 4, 32);
-}
 #if defined DIGITS_LANES
 #include "digits_lanes.h"
 #else
@@ -113,18 +104,11 @@ INLINE void c_q5_k(const struct q5_k *b, c64 *c)
 }
 static const enum digits_order order_q3_k = ORDER_Q3_K;
 static heads_fn *const q3_k_heads = q3_k_sixes;
-/* Two registers have halves of bytes with three bits each, the upper one joined to the lower two by tables of halves of
- * hmask's bytes: bits 0 and 2 move to 2 and 6, or bits 1 and 3. Upper halves stay in place. */
 INLINE void q3_k_block(const void *block, const struct product *m)
 {
-	const struct q3_k *b = block;
-	const __m128i first = _mm_setr_epi8(0, 4, 0, 4, 64, 68, 64, 68, 0, 4, 0, 4, 64, 68, 64, 68),
-		second = _mm_setr_epi8(0, 0, 4, 4, 0, 0, 4, 4, 64, 64, 68, 68, 64, 64, 68, 68);
-	const c64 x = c_load(b->qs), h = c_nibbles(b->hmask),
-		even = c_join(x, 0x33, c_level(first, h)), odd = c_join(c_right(x, 2), 0x33, c_level(second, h));
 	c64 c[4];
-	c_threes(even, odd, c);
-	sixteens(c, x16(m->to->m + 16*m->at), 2, i_threes, m);
+	c_q3_k(block, c);
+	sixteens(c, q3_k_words(x16(m->to->m + 16*m->at)), 2, i_threes, m);
 }
 #endif
 
@@ -179,6 +163,6 @@ INLINE void q6_k_block(const void *block, const struct product *m)
 	const struct q6_k *b = block;
 	c64 c[4];
 	c_q6_k(b, c);
-	sixteens(c, x16(b->scales), 5, i_sixteens, m);
+	sixteens(c, i_scales(x16(b->scales)), 5, i_sixteens, m);
 }
 #endif

@@ -5,7 +5,7 @@
  * Q5_K and Q6_K: bits of each byte of qh go to the ends of that byte's halves, where one operation joins them with the
  * codes' lower bits.
  *
- * Q3_K, with a lane for each sixteen columns: two registers have what digits_k.h has in four, halves of bytes with
+ * Q3_K, with a lane for each sixteen columns: two registers have what digits_256.h has in four, halves of bytes with
  * three bits each, the upper one joined to the lower two. Upper halves stay in place, as Q2_K's codes do, and a lane is
  * scaled once. */
 
@@ -77,23 +77,23 @@ INLINE void c_q3_k(const struct q3_k *b, c64 *c)
 	__asm__("" : "+v"(x));          /* loaded once */
 	const __m512i h = c_twice(b->hmask), even = c_join(x, 0x33, q3_k_upper(h, 0)),
 		odd = c_join(_mm512_srli_epi16(x, 2), 0x33, q3_k_upper(h, 1)),
-		u = _mm512_unpacklo_epi32(even, odd), v = _mm512_unpackhi_epi32(even, odd),
-		bits = _mm512_broadcast_i32x4(_mm_setr_epi32(0x07070707, 0x07070707, 0x70707070, 0x70707070));
-	c[0] = _mm512_and_si512(_mm512_shuffle_epi32(u, 0x44), bits);
-	c[1] = _mm512_and_si512(_mm512_shuffle_epi32(u, 0xee), bits);
-	c[2] = _mm512_and_si512(_mm512_shuffle_epi32(v, 0x44), bits);
-	c[3] = _mm512_and_si512(_mm512_shuffle_epi32(v, 0xee), bits);
+		bits = _mm512_broadcast_i32x4(_mm_setr_epi32(0x07070707, 0x70707070, 0x07070707, 0x70707070));
+	const __m512 u = _mm512_castsi512_ps(even), v = _mm512_castsi512_ps(odd);
+	c[0] = _mm512_and_si512(_mm512_castps_si512(_mm512_shuffle_ps(u, v, 0x00)), bits);
+	c[1] = _mm512_and_si512(_mm512_castps_si512(_mm512_shuffle_ps(u, v, 0x55)), bits);
+	c[2] = _mm512_and_si512(_mm512_castps_si512(_mm512_shuffle_ps(u, v, 0xaa)), bits);
+	c[3] = _mm512_and_si512(_mm512_castps_si512(_mm512_shuffle_ps(u, v, 0xff)), bits);
 }
 /* Scales by lanes */
 INLINE heads q3_k_heads(heads x)
 {
-	return h_shuffle(q3_k_sixes(x), _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
+	return h_shuffle(q3_k_sixes(x), _mm_setr_epi8(0, 4, 2, 6, 1, 5, 3, 7, 8, 12, 10, 14, 9, 13, 11, 15));
 }
 INLINE void q3_k_block(const void *block, const struct product *m)
 {
 	const struct q3_k *b = block;
 	const __m512i sc = _mm512_cvtepi8_epi32(x16(m->to->m + 16*m->at)),
-		by = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0, 4, 4));
+		by = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 4, 0, 4));
 	c64 c[4];
 	c_q3_k(b, c);
 	UNROLL for (int t = 0; t < m->n_tokens; t++) {          /* low sums begin with what the bias of 4 adds */
