@@ -128,6 +128,7 @@ $q -q -o b.gguf Q4_K_S blocks.gguf
 is "... byte for byte" "$(gguf-cat b.gguf blk.0.ffn_up_exps.weight | cksum)" \
 	"$(gguf-cat blocks.gguf blk.0.ffn_up_exps.weight | cksum)"
 not_ok "... a smaller one needs consent" 2 $q -o b.gguf Q2_K blocks.gguf
+not_ok "... as does decoding" 2 $q -o b.gguf F16 blocks.gguf
 not_ok "... as does one that is asked for" 2 $q -o b.gguf --tensor-type exps=q4_k Q4_K_S blocks.gguf
 ok "... and gets it" $q -o b.gguf --allow-requantize --tensor-type exps=q4_k Q4_K_S blocks.gguf
 not_ok "needs a matrix" 2 $q -o x.gguf IQ2_XXS m.gguf
