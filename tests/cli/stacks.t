@@ -44,6 +44,8 @@ ok "a line for both" gguf-logits -m m.gguf -o logits2 both
 same "... gives the same logits" logits2 logits
 gguf-logits -m m.gguf --hidden both | cmp -s - hidden
 tap_result $? "... the same residual stream"
+is "no calibration" "$(echo text | gguf-quantize -q --calibrate - -o q.gguf Q8_0 m.gguf 2>&1)" \
+	"gguf-quantize: m.gguf: has an encoder; this program evaluates decoders only"
 refused "no ids for the encoder" "ids: byte 0: no '|' between ids for the encoder and ids for the decoder of m.gguf" ids
 both_refused()
 {
