@@ -52,6 +52,25 @@ void view_coalesce(struct view *v)
 		}
 }
 
+/* Whether every dimension of one shape is a product of adjacent ones of the other. Both have as many elements. */
+static bool splits_or_joins(const uint64_t *a, unsigned n_a, const uint64_t *b, unsigned n_b)
+{
+	for (;;) {
+		uint64_t x = 1, y = 1;
+		unsigned of_a = 0, of_b = 0;
+		while (n_a && x == 1) x = a[--n_a], of_a = 1;
+		while (n_b && y == 1) y = b[--n_b], of_b = 1;
+		if (x == 1 || y == 1) return true;
+		while (x != y) {
+			bool more_a = x < y;
+			uint64_t d = more_a ? a[--n_a] : b[--n_b];
+			if (d == 1) continue;
+			if (more_a) x *= d, of_a++;
+			else y *= d, of_b++;
+		}
+		if (of_a > 1 && of_b > 1) return false;
+	}
+}
 /* Cuts the wanted dimensions, fastest first, from the coalesced ones. If one of them would join two, the view stays as
  * it is, and only the shape changes. */
 static const char *reshape(struct view *v, const double *arg, size_t n)
@@ -68,6 +87,7 @@ static const char *reshape(struct view *v, const double *arg, size_t n)
 	}
 	if (open >= 0 ? !total || total%known : known != total) return "does not have as many elements as the tensor";
 	if (open >= 0) want[open] = total/known;
+	if (!splits_or_joins(v->shape, v->n_shape, want, (unsigned)n)) return "cuts across the tensor's dimensions";
 	v->n_shape = (unsigned)n;
 	memcpy(v->shape, want, n*sizeof *want);
 	view_coalesce(&flat);

@@ -7,7 +7,7 @@
  * (view_op). The transforms of architecture files, whose arguments are expressions, are:
  *
  *   permute(h)              rows of h heads from halves (rotate-half) to interleaved pairs
- *   reshape(a, b, ...)      other dimensions for the same elements in order; one may be -1
+ *   reshape(a, b, ...)      dimensions split, or adjacent ones joined: the elements stay in order; one may be -1
  *   swap(a, b)  transpose   exchange two axes, counted from 0, or from the end by negative numbers; the last two
  *   linear                  transpose, except for codes that are [out][in] whatever the model's own weights are
  *   take(axis, from, n)     a range of one axis

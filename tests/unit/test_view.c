@@ -167,7 +167,8 @@ static void says_what_is_wrong(void **state)
 		{ "permute", { 1, 2 }, 2 }, { "reshape", { 7, -1 }, 2 }, { "reshape", { 24, 6 }, 2 },
 		{ "reshape", { 0 }, 0 }, { "swap", { 0, 2 }, 2 }, { "take", { 0, 20, 5 }, 3 },
 		{ "take", { 0, -1, 1 }, 3 }, { "twist", { 0 }, 0 }, { "reshape", { -1, -1 }, 2 },
-		{ "reshape", { 1e300, 1 }, 2 } };
+		{ "reshape", { 1e300, 1 }, 2 }, { "reshape", { 5, 24 }, 2 }, { "reshape", { 6, 20 }, 2 },
+		{ "reshape", { 5, 2, 12 }, 3 } };
 	struct view v;
 	(void)state;
 	for (size_t i = 0; i < sizeof bad/sizeof *bad; i++) {
@@ -179,6 +180,12 @@ static void says_what_is_wrong(void **state)
 	assert_null(view_apply(&v, "reshape", (double[]){ 120 }, 1));
 	assert_string_equal(view_apply(&v, "take", (double[]){ 0, 0, 1 }, 3),
 		"cannot follow a reshape that joined dimensions");
+	/* as many elements, but rows of 5 have no place there: the tensor is not what the description takes it for */
+	view_of(&v, checkpoint_find(c, "t"));
+	assert_string_equal(view_apply(&v, "reshape", (double[]){ 2, 5, 12 }, 3),
+		"cuts across the tensor's dimensions");
+	assert_null(view_apply(&v, "reshape", (double[]){ 4, 1, 6, 1, 5, 1 }, 6));
+	assert_null(view_apply(&v, "reshape", (double[]){ 1, 24, 5 }, 3));
 	checkpoint_close(c);
 }
 
