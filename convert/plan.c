@@ -187,13 +187,24 @@ static enum ggu_status finish(struct builder *b, const struct yaml_node *at, str
 	return refuse_zero(b, o);
 }
 
-/* MXFP4 as it is published: [..][n/32][16] bytes of codes, and a byte of scale for each block, in any shape. */
+/* Is there a scale for each of the blocks, which are the codes' last dimension? Dimensions of 1 do not count. */
+static bool scale_each(const struct view *codes, const struct view *scales)
+{
+	unsigned k = 0;
+	for (unsigned i = 0; i + 1 < codes->n_shape; i++) {
+		if (codes->shape[i] == 1) continue;
+		while (k < scales->n_shape && scales->shape[k] == 1) k++;
+		if (k == scales->n_shape || scales->shape[k++] != codes->shape[i]) return false;
+	}
+	while (k < scales->n_shape && scales->shape[k] == 1) k++;
+	return k == scales->n_shape;
+}
+/* MXFP4 as it is published: [..][n/32][16] bytes of codes, and [..][n/32] bytes of scales */
 static enum ggu_status finish_packed(struct builder *b, const struct yaml_node *at, struct plan_tensor *o)
 {
 	struct view *codes = o->part, *scales = o->part + 1;
 	unsigned n = codes->n_shape;
-	if (o->n_parts != 2 || n < 2 || n > 5 || codes->shape[n - 1] != 16 ||
-		view_count(codes) != 16*view_count(scales))
+	if (o->n_parts != 2 || n < 2 || n > 5 || codes->shape[n - 1] != 16 || !scale_each(codes, scales))
 		return file_fail(b->err, GGU_ERR_FORMAT, "", GGU_NO_OFFSET, codes->t->name,
 			"expected blocks of 16 bytes, with a scale each");
 	for (int k = 0; k < 2; k++) {

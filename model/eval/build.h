@@ -36,7 +36,7 @@ enum field_kind {
 	FIELD_FLAG,             /* bool, by expr_true */
 	FIELD_WORD,             /* int: index into words; the value is one of them, or an expression that gives one */
 	FIELD_WEIGHT,           /* struct weight: NAME.weight and NAME.bias */
-	FIELD_VECTOR,           /* struct vector, whatever its shape: NAME.weight, NAME or NAME.bias */
+	FIELD_VECTOR,           /* struct vector, of any shape until build_rows: NAME.weight, NAME or NAME.bias */
 	FIELD_NORM,             /* struct norm, whose width build_norm_width sets */
 	FIELD_ROPE,             /* struct rope, whose dims build_rope_width sets; base 0: there is none */
 	FIELD_MAP,              /* a mapping whose fields (sub) go into the struct at `at`; [when: EXPR] */
@@ -92,6 +92,9 @@ enum ggu_status build_unread(struct builder *b);
 enum ggu_status build_shape(const struct builder *b, const struct weight *w, size_t n_in, size_t n_out, size_t n_mat);
 enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key,
 	const struct vector *v, size_t n);
+/* The same for a matrix that is kept as a vector, row after row */
+enum ggu_status build_rows(const struct builder *b, const struct yaml_node *map, const char *key,
+	const struct vector *v, size_t n_row, size_t n_rows);
 /* Completes the heads of an operator called `kind`. Where h has 0, there are as many heads of keys and values as of
  * queries, the heads share the layer's width, and values are as wide as keys. */
 enum ggu_status build_heads(const struct builder *b, const struct yaml_node *at, const char *kind, struct heads *h);

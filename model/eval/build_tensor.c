@@ -78,6 +78,8 @@ static enum ggu_status read_vector(const struct builder *b, const struct ggu_ten
 		|| !quant_can_decode(t->type))
 		return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "does not give a vector of numbers");
 	v->n = t->ne[0]*rows;
+	v->row = 1;
+	for (size_t i = 0; v->row == 1 && i < t->n_dims; i++) v->row = t->ne[i];
 	if (!b->shapes_only) TRY(ggu_map(b->f, t, &data, b->err));
 	out = build_alloc(b, v->n*sizeof *out);
 	if (!out) return GGU_ERR_NOMEM;
@@ -87,30 +89,46 @@ static enum ggu_status read_vector(const struct builder *b, const struct ggu_ten
 	return GGU_OK;
 }
 
-static enum ggu_status wrong_length(const struct builder *b, const struct yaml_node *at, const char *name, size_t n)
+static enum ggu_status wrong_length(const struct builder *b, const struct yaml_node *at, const char *name,
+	size_t n_row, size_t n_rows)
 {
 	const struct ggu_tensor *t = find_any(b, name);
-	char is[TEXT_SHAPE];
+	const uint64_t want[] = { n_row, n_rows };
+	char is[TEXT_SHAPE], wanted[TEXT_SHAPE];
 	if (!t) return missing(b, at, name);
 	text_shape(is, t->ne, t->n_dims);
-	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, expected %zu numbers", is, n);
+	text_shape(wanted, want, n_rows == 1 ? 1 : 2);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, expected %s%s", is, wanted,
+		n_rows == 1 ? " numbers" : "");
+}
+/* Dimensions of 1 do not count: n numbers may be 1 x n or n x 1. */
+static bool has_rows(const struct vector *v, size_t n_row, size_t n_rows)
+{
+	return v->n == n_row*n_rows && v->row == (n_row == 1 ? n_rows : n_row);
 }
 /* Either of the two may have the wrong shape. */
-static enum ggu_status wrong_bias(const struct builder *b, const struct ggu_tensor *t, size_t n)
+static enum ggu_status wrong_bias(const struct builder *b, const struct ggu_tensor *t, size_t n_out, size_t n_mat)
 {
-	char is[TEXT_SHAPE];
+	const uint64_t outputs[] = { n_out, n_mat };
+	char is[TEXT_SHAPE], of[TEXT_SHAPE];
 	text_shape(is, t->ne, t->n_dims);
-	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, but its weight has %zu outputs",
-		is, n);
+	text_shape(of, outputs, n_mat == 1 ? 1 : 2);
+	return ggu_fail(b->err, GGU_ERR_FORMAT, t->entry, t->name, "has shape %s, but its weight has %s outputs", is,
+		of);
 }
 
-enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key,
-	const struct vector *v, size_t n)
+enum ggu_status build_rows(const struct builder *b, const struct yaml_node *map, const char *key,
+	const struct vector *v, size_t n_row, size_t n_rows)
 {
 	const struct yaml_node *at = yaml_get(map, key);
 	const char *name;
-	if (!v->v || v->n == n) return GGU_OK;
-	return choose(b, at, key, &name) || !name ? GGU_ERR_FORMAT : wrong_length(b, at, name, n);
+	if (!v->v || has_rows(v, n_row, n_rows)) return GGU_OK;
+	return choose(b, at, key, &name) || !name ? GGU_ERR_FORMAT : wrong_length(b, at, name, n_row, n_rows);
+}
+enum ggu_status build_length(const struct builder *b, const struct yaml_node *map, const char *key,
+	const struct vector *v, size_t n)
+{
+	return build_rows(b, map, key, v, n, 1);
 }
 
 enum ggu_status build_heads(const struct builder *b, const struct yaml_node *at, const char *kind, struct heads *h)
@@ -132,7 +150,7 @@ static enum ggu_status bias(const struct builder *b, const char *name, struct we
 	struct vector v = { 0 };
 	enum ggu_status s = t ? read_vector(b, t, &v) : GGU_OK;
 	if (s) return s;
-	if (t && v.n != w->n_mat*w->n_out) return wrong_bias(b, t, w->n_mat*w->n_out);
+	if (t && !has_rows(&v, w->n_out, w->n_mat)) return wrong_bias(b, t, w->n_out, w->n_mat);
 	w->bias = v.v;
 	return GGU_OK;
 }
@@ -235,7 +253,7 @@ enum ggu_status build_norm(struct builder *b, const struct yaml_node *at, struct
 	if (!(t = build_find(b, name, ".bias"))) return GGU_OK;
 	TRY(read_vector(b, t, &v));
 	o->b = v.v;
-	return v.n == o->n_w ? GGU_OK : wrong_bias(b, t, o->n_w);
+	return v.n == o->n_w ? GGU_OK : wrong_bias(b, t, o->n_w, 1);
 }
 
 enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node *map, const char *key, struct norm *o,
@@ -251,7 +269,7 @@ enum ggu_status build_norm_width(const struct builder *b, const struct yaml_node
 	}
 	if ((o->n == n_group && n % o->n_w == 0) || (o->n == n && o->n_w == n)) return GGU_OK;
 	s = choose(b, which, key, &name);
-	return s ? s : wrong_length(b, which, name ? name : key, n_group);
+	return s ? s : wrong_length(b, which, name ? name : key, n_group, 1);
 }
 
 /* ---- rope ---- */
@@ -311,7 +329,7 @@ static enum ggu_status divisors(struct builder *b, const struct yaml_node *map, 
 	TRY(choose(&outside, at, key, &name));
 	if (!yes || !name || !(t = find_any(&outside, name))) return GGU_OK;
 	TRY(read_vector(b, t, &x));
-	if (x.n != n) return wrong_length(&outside, at, name, n);
+	if (!has_rows(&x, n, 1)) return wrong_length(&outside, at, name, n, 1);
 	for (size_t i = 0; i < n && !b->shapes_only; i++)
 		if (!(x.v[i] >= MIN_DIVISOR && x.v[i] <= FLT_MAX)) {
 			char is[NUMBER_TEXT], least[NUMBER_TEXT], most[NUMBER_TEXT];

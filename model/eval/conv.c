@@ -9,7 +9,7 @@ enum ggu_status conv_build(struct builder *b, const struct yaml_node *map, struc
 	if (!c->width) c->width = c->w.n/n;
 	if (!c->width || c->width > SCAN_MAX_WIDTH)
 		return build_fail(b, map, "conv", "does not have 1 to 16 weights for each channel");
-	TRY(build_length(b, map, "conv", &c->w, c->width*n));
+	TRY(build_rows(b, map, "conv", &c->w, c->width, n));
 	TRY(build_length(b, map, "conv_bias", &c->bias, n));
 	return build_recurrent(b, map, "conv", c->width - 1, n, &c->kept);
 }

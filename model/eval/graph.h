@@ -44,7 +44,8 @@ struct weight {                         /* n_mat matrices: y[n_out] = W[n_out][n
 	size_t n_in, n_out, n_mat, row_bytes;
 	bool made;                      /* made from that tensor's rows: no tap is told of its inputs */
 };
-struct vector { const float *v; size_t n; };                    /* v NULL: there is none */
+/* v NULL: there is none; row: the first dimension of its tensor, leaving out those of 1 */
+struct vector { const float *v; size_t n, row; };
 enum norm_kind { NORM_NONE, NORM_RMS, NORM_LAYER };
 /* A row of several times n values is normed in groups of n. The weights, n_w of them, a multiple of n, repeat. */
 struct norm { enum norm_kind kind; const float *w, *b; double eps; size_t n, n_w; };

@@ -131,7 +131,7 @@ static enum ggu_status relative(struct builder *b, const struct yaml_node *at, s
 	if (a->bias_kind) return build_fail(b, at, "relative", "and alibi are two biases");
 	if (r->buckets%2 || r->distance <= side/2)
 		return build_fail(b, at, "relative", "buckets are odd, or too many for the distance");
-	TRY(build_length(b, yaml_get(at, "relative"), "bias", &r->bias, r->buckets*a->heads.n));
+	TRY(build_rows(b, yaml_get(at, "relative"), "bias", &r->bias, a->heads.n, r->buckets));
 	if (n > MOST_BIASES - b->n_biases)
 		return build_fail(b, at, "relative", "the biases of all heads for all distances are too many");
 	b->n_biases += n;

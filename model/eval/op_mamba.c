@@ -46,7 +46,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	if (!m->n_state || m->n_state > SCAN_MAX_STATE)
 		return build_fail(b, at, "a", "does not have a state of the inner width");
 	TRY(conv_build(b, at, &m->conv, m->inner));
-	TRY(build_length(b, at, "a", &m->a, m->n_state*m->inner));
+	TRY(build_rows(b, at, "a", &m->a, m->n_state, m->inner));
 	TRY(build_shape(b, &m->in, e, 2*m->inner, 1));
 	TRY(build_shape(b, &m->dt, m->rank, m->inner, 1));
 	TRY(build_shape(b, &m->dt_bc, m->inner, m->rank + 2*m->n_state, 1));

@@ -99,6 +99,12 @@ ok "MXFP4 in rows of one block" gguf-convert -q --arch-file "$TMP/packed/arch.ya
 is "... has the blocks of its rows, each with its scale" "$(for t in even odd; do
 	gguf-cat "$TMP/packed.gguf" $t | od -An -v -tx1 -w17 | cut -c1-15; done | tr -s '\n ' ' ')" \
 	" 61 00 33 00 33 63 22 33 22 33 62 11 33 11 33 64 33 33 33 33 "
+sed '/even:/d; s/transform: .*}/}/' "$TMP/packed/arch.yaml" >"$TMP/packed/plain.yaml"
+checkpoint "$TMP/packed" '{"t":{"dtype":"U8","shape":[4,1,16],"data_offsets":[0,64]},
+"s":{"dtype":"U8","shape":[2,2],"data_offsets":[64,68]}}' 0
+printf %s 0000000000000000111111111111111122222222222222223333333333333333abcd >>"$TMP/packed/model.safetensors"
+says "... whose scales have other dimensions" "t: expected blocks of 16 bytes, with a scale each" \
+	gguf-convert --arch-file "$TMP/packed/plain.yaml" -o "$TMP/no.gguf" "$TMP/packed"
 
 # a layer after the last may be dropped
 HEAD2=$(printf %s "$HEAD" | sed 's/"l.0.mask"/"l.1.w.more"/')

@@ -82,6 +82,12 @@ gguf-logits -q -m h.gguf --arch-file still.yaml -o logits3 ids
 same "... turn nothing" logits2 logits3
 make_model $eps=1e-5 rope_freqs.weight:f32:7:one
 refused "too few rope divisors" "expected 8 numbers"
+make_model $eps=1e-5 rope_freqs.weight:f32:2x4:one
+refused "rope divisors in two rows" "rope_freqs.weight: has shape 2 x 4, expected 8 numbers"
+make_model $eps=1e-5 $b.attn_q.bias:f32:1x32
+ok "a bias whose dimensions are 1 but for one" gguf-logits -q -m h.gguf -o logits2 ids
+make_model $eps=1e-5 $b.attn_q.bias:f32:8x4
+refused "a bias that is a matrix" "blk.0.attn_q.bias: has shape 8 x 4, but its weight has 32 outputs"
 keys=$(echo "$keys_were" | sed 's/llama.context_length=64//')
 make_model $eps=1e-5 llama.rope.scaling.type=yarn llama.rope.scaling.factor=4
 refused "yarn without any length of context" "yarn needs the original context length"
@@ -129,6 +135,20 @@ ok "logits that overflow are no error" gguf-logits -q -m h.gguf -o logits ids
 	$b.ssm_conv1d.weight:f32:1x131584 $b.ssm_conv1d.bias:f32:131584 $b.ssm_dt.bias:f32:1 $b.ssm_a:f32:1x1 \
 	$b.ssm_d:f32:1x1 $b.ssm_norm.weight:f32:512 $b.ssm_out.weight:f32:512x1 >h.gguf
 refused "a state as large as its sizes allow" "state: asks for more than 2^24 numbers in a sequence"
+
+# matrices that are kept as vectors, in the order that they must have
+make_scan() { "$mk" general.architecture=mamba mamba.block_count=1 mamba.embedding_length=4 \
+	mamba.attention.layer_norm_rms_epsilon=1e-5 mamba.ssm.conv_kernel=4 mamba.ssm.inner_size=8 \
+	mamba.ssm.state_size=16 mamba.ssm.time_step_rank=1 token_embd.weight:f32:4x16 output_norm.weight:f32:4 \
+	$b.attn_norm.weight:f32:4 $b.ssm_in.weight:f32:4x16 $b.ssm_conv1d.weight:f32:$1 $b.ssm_conv1d.bias:f32:8 \
+	$b.ssm_x.weight:f32:8x33 $b.ssm_dt.weight:f32:1x8 $b.ssm_dt.bias:f32:8 $b.ssm_a:f32:$2 $b.ssm_d:f32:8 \
+	$b.ssm_out.weight:f32:8x4 >h.gguf; }
+make_scan 4x8 16x8
+ok "a scan" gguf-logits -q -m h.gguf -o logits ids
+make_scan 4x8 8x16
+refused "its matrix the other way round" "blk.0.ssm_a: has shape 8 x 16, expected 16 x 8"
+make_scan 8x4 16x8
+refused "its convolution the other way round" "blk.0.ssm_conv1d.weight: has shape 8 x 4, expected 4 x 8"
 
 # a convolution whose width the metadata do not say: that of its tensor, if it is one
 make_mamba() { "$mk" general.architecture=mamba2 mamba2.block_count=1 mamba2.embedding_length=4 \

@@ -67,8 +67,15 @@ refused "a source that is no token" "few: byte 0: token 16 is not in the vocabul
 
 # shellcheck disable=SC2086
 make_model $cross t5.attention.relative_buckets_count=16
-refused "fewer biases than buckets" "enc.blk.0.attn_rel_b.weight: has shape 2 x 8, expected 32 numbers" \
+refused "fewer biases than buckets" "enc.blk.0.attn_rel_b.weight: has shape 2 x 8, expected 2 x 16" \
 	--source source ids
+tensors_were=$tensors
+tensors=$(echo "$tensors" | sed 's/\(rel_b.weight:f32:\)2x8/\18x2/g')
+# shellcheck disable=SC2086
+make_model $cross
+refused "biases by head, not by bucket" "enc.blk.0.attn_rel_b.weight: has shape 8 x 2, expected 2 x 8" \
+	--source source ids
+tensors=$tensors_were
 # shellcheck disable=SC2086
 make_model $cross t5.decoder_start_token_id=4294967295
 refused "a start beyond any token" "start: 4294967295 is not between -1 and 15" --source source ids
