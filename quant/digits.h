@@ -196,9 +196,9 @@ void digits_unpack(size_t block, size_t n_in, const void *strip, float *x);
 void digits_mul(const struct digits_table *books, const struct digits_table *digits, const struct quant_mul *m,
 	enum mul_kind kind, size_t t0, size_t n_t, size_t o0, size_t n_o, void *work);
 
-/* What Q3_K needs in registers of 32 bytes; digits_256.h has each where it is used. Compilers do not see the values
- * there. Else GCC, which has too few registers for all of them, would make those of equal pieces from an integer for
- * each block, three instructions instead of an operand in memory. */
+/* What Q3_K needs in registers of 32 bytes, `four` also Q2_K; digits_256.h has each where it is used. Compilers do not
+ * see the values there. Else GCC, which has too few registers for all of them, would make those of equal pieces from an
+ * integer for each block, three instructions instead of an operand in memory. */
 struct q3_k_constants {
 	_Alignas(32) uint64_t half[4], pair[4], even[4], odd[4], three[4], first[4], second[4], four[4], low[4], up[4],
 		up_by[4], up_bits[4], bias[4];
