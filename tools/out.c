@@ -114,8 +114,11 @@ static void out_free(struct out *o)
 
 void out_check(const char *name)
 {
-	struct out *o = out_open(name, true);
-	if (!o->beside) msg_die("%s: is not a file that can be replaced", name);
+	struct stat st;
+	/* opening a FIFO would wait for a reader */
+	bool fifo = !stat(name, &st) && S_ISFIFO(st.st_mode);
+	struct out *o = fifo ? NULL : out_open(name, true);
+	if (!o || !o->beside) msg_die("%s: is not a file that can be replaced", name);
 	temp_drop(&o->temp);
 	out_free(o);
 }

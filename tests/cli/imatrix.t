@@ -267,6 +267,10 @@ not_ok "a checkpoint in no folder is reported before the work" 2 im --chunks 1 -
 is "... by name" "$(cat "$TMP/.out")" "gguf-imatrix: nowhere/state: No such file or directory"
 not_ok "a checkpoint that is no file" 2 im --chunks 1 --checkpoint /dev/null -o never.gguf
 is "... by name" "$(cat "$TMP/.out")" "gguf-imatrix: /dev/null: is not a file that can be replaced"
+mkfifo fifo
+not_ok "... nor is a FIFO, which nobody need read" 2 \
+	timeout 20 gguf-imatrix -m m.gguf --checkpoint fifo -o never.gguf text
+is "... in the same words" "$(cat "$TMP/.out")" "gguf-imatrix: fifo: is not a file that can be replaced"
 ok "trying whether a checkpoint can be written leaves nothing" sh -c "
 	gguf-imatrix -m m.gguf --ctx 64 --chunks 1 --checkpoint tried -o never.gguf few 2>/dev/null
 	! ls -d tried .tried* never.gguf 2>/dev/null"
