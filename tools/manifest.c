@@ -53,8 +53,9 @@ static bool entry(char *line, struct manifest_entry *e)
 	for (size_t i = 0; i < n; i++) line[i] = (char)tolower((unsigned char)line[i]);
 	e->digest = line;
 	line[n] = 0;
+	/* blanks after the second are part of the name */
 	name = line + n + 1;
-	name += strspn(name, " \t");
+	name += strspn(name, " \t") != 0;
 	if (!*name) return false;
 	if (escaped) unescape(name);
 	e->file = name;

@@ -4,10 +4,10 @@
  *   sha256    7dd641b3...  model.gguf:blk.0.attn_q.weight
  *   sha256    15be52c4...  model.gguf
  *
- * A line is algorithm, digest and name, with blanks between. A name is that of a file, or of a file and a tensor with
- * a colon between: a file's name is what has a line of its own, else what ends in the first ".gguf:". As with
- * sha256sum(1), a line that begins with a backslash has a name in which \n, \r and \\ stand for a line feed, a
- * carriage return and a backslash. Other lines are passed over with a warning. */
+ * A line is algorithm, digest and name, with blanks between, at most two of them before the name. A name is that of a
+ * file, or of a file and a tensor with a colon between: a file's name is what has a line of its own, else what ends in
+ * the first ".gguf:". As with sha256sum(1), a line that begins with a backslash has a name in which \n, \r and \\ stand
+ * for a line feed, a carriage return and a backslash. Other lines are passed over with a warning. */
 #ifndef TOOLS_MANIFEST_H
 #define TOOLS_MANIFEST_H
 #include "digest.h"

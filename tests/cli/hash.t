@@ -117,7 +117,7 @@ is "a name with a line feed and a backslash takes one line" "$(sed -n '1s/ *[0-9
 	'\xxh3 - odd.gguf:a\n\\b'
 ok "... and is read back" gguf-hash --check odd.manifest odd.gguf
 
-for name in model.bin a:b 'a:b.gguf:c' 'x.gguf:y.gguf'; do
+for name in model.bin a:b 'a:b.gguf:c' 'x.gguf:y.gguf' ' x .gguf '; do
 	cp m.gguf "$name"
 	gguf-hash "$name" >name.manifest
 	is "a file called $name: every line is checked" "$(gguf-hash --check name.manifest | sed '/: OK$/!d' |
