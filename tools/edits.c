@@ -33,12 +33,16 @@ static size_t type_bytes(const struct edit *e, const char *key, const char *type
 	return (size_t)(colon - type);
 }
 
+static _Noreturn void no_such_form(const struct edit *e)
+{
+	msg_usage("%s expects %s, not '%s'", kinds[e->kind].option, kinds[e->kind].form, e->arg);
+}
+
 /* The part of "KEY=..." or "OLD=NEW" before the equals sign, which the caller frees; *rest is what follows the sign. */
 static char *part(const struct edit *e, const char **rest)
 {
 	const char *eq = strchr(e->arg, '=');
-	if (!eq || eq == e->arg)
-		msg_usage("%s expects %s, not '%s'", kinds[e->kind].option, kinds[e->kind].form, e->arg);
+	if (!eq || eq == e->arg) no_such_form(e);
 	*rest = eq + 1;
 	return copy_of(e->arg, (size_t)(eq - e->arg));
 }
@@ -53,6 +57,7 @@ void edits_read_files(struct edits *all, const char *model)
 		if (e->kind != EDIT_SET_FILE) continue;
 		key = part(e, &type);
 		type_bytes(e, key, type, &path);
+		if (!*path) no_such_form(e);
 		if (!strcmp(path, "-")) {
 			if (taken)
 				msg_usage("--set-file %s: standard input is already read for %s", key,

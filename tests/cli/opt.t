@@ -170,6 +170,7 @@ done <<'END'
 -I needs a file: standard input cannot be changed|gguf-edit -I --set a=u8:1
 -I and -o cannot be combined|gguf-edit -I -o x --set a=u8:1 none
 --set expects KEY=TYPE:VALUE, not 'a'|gguf-edit --set a m.gguf
+--set-file expects KEY=TYPE:FILE, not 'a=str:'|gguf-edit --set-file a=str: m.gguf
 --rename-tensor expects OLD=NEW, not '=b'|gguf-edit --rename-tensor =b m.gguf
 a: no type: --set expects KEY=TYPE:VALUE, such as a=str:1|gguf-edit --set a=1 m.gguf
 a: no type: --set-file expects KEY=TYPE:FILE, such as a=str:f|gguf-edit --set-file a=f none
