@@ -397,13 +397,17 @@ static enum ggu_status override_one(struct ggu_meta *m, const char *key, const j
 	return ggu_meta_set_strs(m, key, list, n);
 }
 
-/* What override_one wants for a key: s is what it returned. */
+/* What override_one wants for a key in place of v: s is what it returned. */
 static enum ggu_status not_that(const struct ggu_meta *m, enum ggu_status s, const char *name, const char *key,
-	struct ggu_error *err)
+	const json_t *v, struct ggu_error *err)
 {
 	const struct ggu_kv *old = ggu_meta_find(m, key);
 	const char *type = old ? ggu_kv_type_name(ggu_kv_type(old)) : NULL;
 	if (s == GGU_ERR_NOMEM) return ggu_no_memory(err);
+	if (s == GGU_ERR_RANGE && !old)
+		return fabs(json_number_value(v)) > FLT_MAX
+			? file_fail(err, s, name, GGU_NO_OFFSET, key, "is beyond the range of f32")
+			: file_fail(err, s, name, GGU_NO_OFFSET, key, "the key is empty or too long");
 	if (!old)
 		return file_fail(err, s, name, GGU_NO_OFFSET, key,
 			"expected a string, a bool, a number or at most %d strings", MAX_STRINGS);
@@ -425,7 +429,7 @@ enum ggu_status general_override(struct ggu_meta *m, const char *json_file, stru
 	if (!s && !name) s = ggu_no_memory(err);
 	if (!s) s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, &o, err);
 	json_object_foreach(o, key, v)
-		if (!s && (s = override_one(m, key, v))) not_that(m, s, name, key, err);
+		if (!s && (s = override_one(m, key, v))) not_that(m, s, name, key, v, err);
 	json_decref(o);
 	free(text);
 	free(name);

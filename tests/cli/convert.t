@@ -474,6 +474,8 @@ done <<'END'
 {"tokenizer.ggml.tokens": "a"}|tokenizer.ggml.tokens: expected at most 1024 strings
 {"tokenizer.ggml.scores": ["a"]}|tokenizer.ggml.scores: is an array of f32; only arrays of strings can be set
 {"my.key": {}}|my.key: expected a string, a bool, a number or at most 1024 strings
+{"my.key": 1e39}|my.key: is beyond the range of f32
+{"": 1}|the key is empty or too long
 END
 ok "nothing is left behind at the end" [ ! -e "$TMP/no.gguf" ]
 
