@@ -79,6 +79,14 @@ static bool is_defect(const struct ggu_error *err)
 	return err->rule != GGU_RULE_NONE || err->code == GGU_ERR_TRUNCATED;
 }
 
+/* Reading the data failed. */
+static void report_data(const struct check *c, struct found *to, struct ggu_error *err)
+{
+	if (!is_defect(err)) msg_die_error(c->name, err);
+	err->rule = GGU_RULE_DATA;
+	report_error(to, err);
+}
+
 static void check_open_file(struct check *c, struct found *to)
 {
 	struct ggu_error err;
@@ -89,9 +97,7 @@ static void check_open_file(struct check *c, struct found *to)
 	check_table(c);
 	if (o.header || check_data(c, &err)) return;
 	if (err.code == GGU_ERR_STATE && !c->sound) return;     /* if tensors overlap, a pipe cannot deliver them all */
-	if (!is_defect(&err)) msg_die_error(c->name, &err);
-	err.rule = GGU_RULE_DATA;
-	report_error(to, &err);
+	report_data(c, to, &err);
 }
 
 /* Returns EXIT_YES, EXIT_NO or EXIT_TROUBLE. */
@@ -113,8 +119,9 @@ static int check_file(const char *name, struct ggu_pool *pool, const struct out 
 	} else {
 		out_refuse_sources(out, name, c.f);
 		check_open_file(&c, &to);
-		/* that a pipe was cut short has been reported */
-		if (!to.n || o.header) pipe_drain(c.f, name);
+		/* that a pipe was cut short has been reported, but not what --header left unread */
+		if ((!to.n || o.header) && !ggu_file_is_cut(c.f) && pipe_rest(c.f, name, &err))
+			report_data(&c, &to, &err);
 		ggu_close(c.f);
 	}
 	if (all) {

@@ -16,5 +16,7 @@ void pipe_once(const char *const *names, int n, const char *what);
 /* Reads a pipe to its end, so that the program which writes it does not die of SIGPIPE; the last tensor's data
  * is asked for on the way, and a stream that ends before it exits 2 with a message. Nothing to do for a file. */
 void pipe_drain(struct ggu_file *f, const char *name);
+/* The same, but returns what is wrong. */
+enum ggu_status pipe_rest(struct ggu_file *f, const char *name, struct ggu_error *err);
 
 #endif

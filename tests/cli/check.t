@@ -207,6 +207,7 @@ head -c 3000000 m.gguf >cut.gguf
 gguf-check cut.gguf >out
 is "data that is cut short: the tensors that miss some" "$? $(sed 's/.*\[//' out | sort -u)" "1 18]"
 is "... of a pipe: the first" "$(cat cut.gguf | gguf-check | sed 's/.*\[//')" "18]"
+is "... and so with --header" "$(cat cut.gguf | gguf-check --header >out; echo "$? $(sed 's/.*\[//' out)")" "1 18]"
 not_ok "several files: one has a defect" 1 gguf-check m.gguf b.gguf many.gguf
 not_ok "... one cannot be read" 2 gguf-check many.gguf nothing.gguf
 is "... the others are checked all the same" "$(gguf-check nothing.gguf many.gguf 2>/dev/null | wc -l | tr -d ' ')" 6
