@@ -42,7 +42,8 @@ static _Noreturn void no_such_form(const struct edit *e)
 static char *part(const struct edit *e, const char **rest)
 {
 	const char *eq = strchr(e->arg, '=');
-	if (!eq || eq == e->arg) no_such_form(e);
+	bool new_name = e->kind == EDIT_RENAME || e->kind == EDIT_RENAME_TENSOR;
+	if (!eq || eq == e->arg || (new_name && !eq[1])) no_such_form(e);
 	*rest = eq + 1;
 	return copy_of(e->arg, (size_t)(eq - e->arg));
 }
@@ -88,8 +89,7 @@ static void apply_rename(struct edited *m, const struct edit *e)
 	if (s == GGU_ERR_MISSING) msg_die("%s: no key '%s'", msg_name(m->name), from);
 	if (s == GGU_ERR_STATE) msg_die("%s: key '%s' already exists", msg_name(m->name), to);
 	if (s)
-		msg_die("--rename %s: %s", e->arg, s == GGU_ERR_NOMEM ? "out of memory" :
-			"the new key is empty or too long");
+		msg_die("--rename %s: %s", e->arg, s == GGU_ERR_NOMEM ? "out of memory" : "the new key is too long");
 	free(from);
 }
 static struct ggu_str tensor_name(const void *m, size_t i)

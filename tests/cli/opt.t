@@ -172,6 +172,8 @@ done <<'END'
 --set expects KEY=TYPE:VALUE, not 'a'|gguf-edit --set a m.gguf
 --set-file expects KEY=TYPE:FILE, not 'a=str:'|gguf-edit --set-file a=str: m.gguf
 --rename-tensor expects OLD=NEW, not '=b'|gguf-edit --rename-tensor =b m.gguf
+--rename-tensor expects OLD=NEW, not 'output.weight='|gguf-edit --rename-tensor output.weight= m.gguf
+--rename expects OLD=NEW, not 'general.name='|gguf-edit --rename general.name= m.gguf
 a: no type: --set expects KEY=TYPE:VALUE, such as a=str:1|gguf-edit --set a=1 m.gguf
 a: no type: --set-file expects KEY=TYPE:FILE, such as a=str:f|gguf-edit --set-file a=f none
 --set-file b: standard input is already read for another key|gguf-edit --set-file a=str:- --set-file b=str:- m.gguf
