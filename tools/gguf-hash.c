@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 		"[--xxh3] [--xxh64] [--sha1] [--sha256] [--uuid] [-q] [-j N] [-o FILE] --check MANIFEST "
 		"[FILE ...]", 0, -1 });
 	if (o.check) opt_refuse("--check", "whole tensors json");
-	if (o.tensors) opt_refuse("--tensors", "whole");
+	if (o.tensors) opt_refuse("--tensors", "whole uuid");
 	for (int k = 0; k < DIGEST_KINDS; k++) any |= o.kind[k];
 	if (!any && !o.check) o.kind[DIGEST_XXH3] = true;
 	if (o.json) all = json_array();

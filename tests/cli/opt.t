@@ -149,6 +149,7 @@ for p in "gguf-quantize -n" gguf-plan; do
 		$p --output-tensor-type q8_0 --leave-output-tensor q4_0 m.gguf
 done
 refused "--whole cannot be combined with --tensors" gguf-hash --whole --tensors m.gguf
+refused "--uuid cannot be combined with --tensors" gguf-hash --uuid --tensors m.gguf
 for x in --json --metadata --tensors --match=x --sort=name --ctx=8 --cache-type-k=f16 --cache-type-v=f16 \
 	--bandwidth=9; do
 	refused "${x%=*} cannot be combined with --get" gguf-info --get general.name "$x" m.gguf
