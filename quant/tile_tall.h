@@ -113,6 +113,13 @@ INLINE float *take(const struct results *y, size_t strip)
 		UNROLL for (int i = 0; i < TILE_TOKENS*VECTORS; i++) f_store(acc + i*LANES, f_zero());
 	return acc;
 }
+/* Prefetches where `put` will store: each token's results are in lines of their own, far away. */
+INLINE void fetch_results(const struct results *y, size_t strip)
+{
+	if (strip >= y->whole) return;
+	UNROLL for (size_t t = 0; t < TILE_TOKENS; t++) UNROLL for (size_t i = 0; i < OUTPUTS; i += 16)
+		__builtin_prefetch(y->to + (strip*TILE_TOKENS + t)*y->stride + i, 1);
+}
 INLINE void put(const struct results *y, size_t strip, const float *acc)
 {
 	float *to = y->to + strip*TILE_TOKENS*y->stride;
@@ -128,6 +135,7 @@ INLINE void gemm(size_t n_blocks, const char *panel, size_t n_strips, const char
 	if (kind != MUL_16) own_of_panel(n_blocks, panel, kind, own);
 	for (size_t i = 0; i < n_strips; i++, strips += strip_bytes) {
 		float *acc = take(y, i);
+		fetch_results(y, i);
 		tile(n_blocks, panel, strips, own, same, acc, kind);
 		put(y, i, acc);
 	}
