@@ -431,8 +431,7 @@ refused phimoe partial_rotary_factor "$flat | .rope_parameters.partial_rotary_fa
 refused gpt2 activation_function '.activation_function = "relu"'
 refused gpt_neox hidden_act '.hidden_act = "relu"'
 refused gemma hidden_act '.hidden_act = "silu"'
-refused gemma2 hidden_act '.hidden_activation = "gelu"'
-refused gemma3 hidden_act '.hidden_activation = "gelu"'
+for name in gemma gemma2 gemma3; do refused $name hidden_activation '.hidden_activation = "gelu"'; done
 refused olmo3 rope_parameters '.rope_parameters = {sliding_attention: {rope_type: "yarn", factor: 2.0},
 	full_attention: {rope_type: "default"}}'
 refused modernbert layer_types '.layer_types = [range(.num_hidden_layers) | "full_attention"]'
@@ -494,12 +493,17 @@ refused dots1 num_experts_per_tok 'del(.num_experts_per_tok) | .n_routed_experts
 refused deepseek_v2 norm_topk_prob '.norm_topk_prob = true'
 refused deepseek_v2 topk_method '.topk_method = "noaux_tc" | .n_group = 2'
 refused falcon_h1 attention_bias '.attention_bias = true'
+for key in mamba_proj_bias projectors_bias; do refused falcon_h1 $key ".$key = true"; done
+refused granitemoehybrid mamba_proj_bias '.mamba_proj_bias = true'
+refused granitemoehybrid mamba_conv_bias '.mamba_conv_bias = false'
 for name in granitemoehybrid falcon_h1; do refused $name time_step_limit '.time_step_limit = [0.0, 0.1]'; done
 # a second name that transformers has for a key
 refused gpt2 n_head '.num_attention_heads = 2'
 refused gpt_bigcode n_head '.num_attention_heads = 2'
 refused mpt n_heads '.num_attention_heads = 2 | del(.n_heads)'
 refused ernie4_5_moe moe_k '.num_experts_per_tok = 1'
+refused ernie4_5_moe moe_layer_interval '.moe_layer_interval = 2'
+refused ernie4_5_moe moe_layer_end_index '.moe_layer_end_index = 0'
 refused ernie4_5_moe moe_norm_min '.moe_norm_min = 1.0'
 refused bloom slow_but_exact '.slow_but_exact = true | .pretraining_tp = 4'
 refused phimoe router_jitter_noise '.router_jitter_noise = 0.02'
