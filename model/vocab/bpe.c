@@ -97,11 +97,14 @@ static bool fill_pairs(struct bpe *b)
 	return b->pairs && join;
 }
 
+/* A byte that begins no character counts as one, and takes nothing of the character after it. */
 static uint32_t char_bytes(const char *p, size_t n)
 {
 	unsigned char c = (unsigned char)*p;
-	size_t len = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-	return (uint32_t)(len < n ? len : n);
+	uint32_t len = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+	if (len > n) return 1;
+	for (uint32_t i = 1; i < len; i++) if (((unsigned char)p[i] & 0xc0) != 0x80) return 1;
+	return len;
 }
 
 static int32_t char_code(const char *p, size_t len)

@@ -221,6 +221,24 @@ for keeps in 'a\0374b:.' 'ab:.model.vocab |= with_entries(if .key == "ü" then .
 	rm -r "$TMP/bytes"
 done
 
+# a vocabulary of characters, with bytes for those it lacks: bytes of no character, whole or cut off, take nothing of
+# the one after them, here a blank, which merges with its word
+mkdir "$TMP/bytes"
+jq -n '{model: {type: "BPE", byte_fallback: true, merges: ["▁ a"],
+	vocab: (["▁", "a", "▁a"] + [range(256) | "0123456789ABCDEF"[. / 16 | floor:][:1] as $high
+		| "<0x\($high)\("0123456789ABCDEF"[. % 16:][:1])>"] | to_entries | map({(.value): .key}) | add)},
+	normalizer: {type: "Replace", pattern: {String: " "}, content: "▁"},
+	decoder: {type: "Sequence", decoders: [{type: "Replace", pattern: {String: "▁"}, content: " "},
+		{type: "ByteFallback"}, {type: "Fuse"}]}}' >"$TMP/bytes/tokenizer.json"
+for bytes in '\0326' '\0344\0270' '\0360\0237\0230' '\0377'; do
+	printf %b "$bytes a" >"$TMP/text"
+	gguf-tokenize -m "$TMP/bytes" "$TMP/text" >"$TMP/ids"
+	is "a word after $bytes" "$(tr ' ' '\n' <"$TMP/ids" | sed -n '/./h; ${g; p;}')" 2
+	gguf-tokenize -m "$TMP/bytes" --decode "$TMP/ids" >"$TMP/back"
+	same "... and all bytes come back" "$TMP/back" "$TMP/text"
+done
+rm -r "$TMP/bytes"
+
 # parts of pipelines that none of the vocabularies has: normalizer, pre-tokenizer, text, ids of tokenizers 0.23.3, and
 # an added token that must stand alone
 mkdir "$TMP/part"
