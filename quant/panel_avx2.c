@@ -16,6 +16,12 @@ static inline vi i_madd(vi a, vi u, vi v)
 	return a;
 }
 static inline vw i_keep(vw u) { __asm__("" : "+x"(u)); return u; }
+static inline vw i_plus_at(vw u, const char *p)
+{
+	vw a;
+	__asm__("vpaddw %2, %1, %0" : "=x"(a) : "x"(u), "m"(*(const __m256i_u *)(const void *)p));
+	return a;
+}
 #include "tile_tall.h"
 #else
 typedef int isa_none;

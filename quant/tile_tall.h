@@ -6,7 +6,8 @@
  * and so does a token's scale while the sums of a run are settled, at once, register after register: an output's scale
  * is loaded once for all tokens, and nothing is put aside. All fours are crossed (tile_crossed.h), except in blocks of
  * 16, whose two starts cost more. In addition to what tile.h and tile_crossed.h need, an instance gives
- *   i_keep(u)                   u, in a register, so that what several products share is loaded once */
+ *   i_keep(u)                   u, in a register, so that what several products share is loaded once
+ *   i_plus_at(u, p)             u plus the pairs at p, as an operand in memory */
 #include "inline.h"
 #include "mul.h"
 
@@ -19,15 +20,17 @@ INLINE void spread(const char *x, vw u[TILE_TOKENS])
 {
 	UNROLL for (int t = 0; t < TILE_TOKENS; t++) u[t] = i_keep(i_spread(x + 4*t));
 }
+/* One of the two lines of weights is read for each token again, an instruction less for each of its registers. With
+ * both, a core would wait for loads. */
 INLINE void cross(const char *w, const char *x, vi s[TILE_TOKENS][VECTORS])
 {
 	vw first[TILE_TOKENS], second[TILE_TOKENS];
 	spread(x, first);
 	spread(x + 4*TILE_TOKENS, second);
 	UNROLL for (int r = 0; r < VECTORS; r++) {
-		vw u = i_keep(i_load(w + 4*LANES*r)), v = i_keep(i_load(w + 4*OUTPUTS + 4*LANES*r));
+		vw u = i_keep(i_load(w + 4*LANES*r));
 		UNROLL for (int t = 0; t < TILE_TOKENS; t++)
-			s[t][r] = i_madd(s[t][r], i_plus(u, second[t]), i_plus(v, first[t]));
+			s[t][r] = i_madd(s[t][r], i_plus(u, second[t]), i_plus_at(first[t], w + 4*OUTPUTS + 4*LANES*r));
 	}
 }
 INLINE void step(const char *w, const char *x, vi s[TILE_TOKENS][VECTORS])
