@@ -126,7 +126,15 @@ static void missing(const struct hashing *h, struct pass *p)
 	}
 }
 
-/* False: the file could not be opened, or the manifest has nothing for it, which is reported. */
+/* Adds the file's object to those of all, unless that is NULL, and forgets it. */
+static void end_json(struct pass *p, const struct hashing *h, json_t *all)
+{
+	if (h->tensors) json_put(p->file, "tensors", p->tensors);
+	else json_decref(p->tensors);
+	if (all) json_push(all, p->file);
+	else json_decref(p->file);
+}
+/* False: the manifest has nothing for the file, or it cannot be read, which is reported. */
 static bool one_file(struct pass *p, struct manifest *m, const struct out *out, json_t *all)
 {
 	struct hashing h = { .whole = o.whole || !o.tensors, .tensors = o.tensors || !o.whole, .found = found,
@@ -134,6 +142,7 @@ static bool one_file(struct pass *p, struct manifest *m, const struct out *out, 
 	struct ggu_file *f;
 	struct ggu_error err;
 	uint64_t bytes = 0;
+	bool read;
 	memcpy(h.kind, o.kind, sizeof h.kind);
 	p->entry = NULL;
 	p->n = 0;
@@ -151,17 +160,16 @@ static bool one_file(struct pass *p, struct manifest *m, const struct out *out, 
 	}
 	for (size_t i = 0; i < ggu_file_n_tensors(f); i++) bytes += ggu_file_tensor(f, i)->bytes;
 	progress_begin("hashing", bytes, "B");
-	hashing_run(&h, f, p->name, p->pool);
+	read = hashing_run(&h, f, p->name, p->pool);
 	progress_end();
-	if (m) missing(&h, p);
-	if (all) {
-		if (h.tensors) json_put(p->file, "tensors", p->tensors);
-		else json_decref(p->tensors);
-		json_push(all, p->file);
+	if (read && pipe_rest(f, p->name, &err)) {
+		msg_error(p->name, &err);
+		read = false;
 	}
-	pipe_drain(f, p->name);
+	if (m && read) missing(&h, p);
+	if (all) end_json(p, &h, read ? all : NULL);
 	ggu_close(f);
-	return true;
+	return read;
 }
 
 /* The files that a manifest names; *n of them. The caller frees the list. */

@@ -128,20 +128,22 @@ static bool in_table_order(const struct ggu_file *f)
 	return true;
 }
 
-void hashing_run(const struct hashing *h, struct ggu_file *f, const char *name, struct ggu_pool *pool)
+/* Frees the digests of tensors that were not read to their end: of those in w, and of the one that is cut. */
+static void give_up(struct run *r, const struct window *w)
 {
-	struct run *r = msg_need(calloc(1, sizeof *r));
+	char text[DIGEST_TEXT];
+	for (size_t i = 0; i <= w->n; i++) {
+		struct digest **digest = i < w->n ? w->piece[i].digest : r->digest;
+		if (i < w->n ? !w->piece[i].last : !digest) continue;
+		for (int k = 0; k < DIGEST_KINDS; k++) if (digest[k]) digest_end(digest[k], text);
+		free(digest);
+	}
+	for (int k = 0; k < DIGEST_KINDS; k++) if (r->whole[k]) digest_end(r->whole[k], text);
+}
+/* Hashes one window while the next is read, until there are none. False: one cannot be read. */
+static bool all_windows(struct run *r, const char *name, struct ggu_pool *pool)
+{
 	uint64_t done = 0;
-	r->h = h;
-	r->f = f;
-	r->pipe = !ggu_file_seekable(f);
-	for (int i = 0; i < 2; i++) r->window[i].bytes = msg_need(malloc(WINDOW));
-	if (r->pipe && h->whole && !in_table_order(f))
-		msg_die("%s: the data is in a different order than the table: "
-			"through a pipe only --tensors can be hashed", msg_name(name));
-	for (int k = 0; k < DIGEST_KINDS; k++) if (h->whole && h->kind[k]) r->whole[k] = digest_new(k);
-	r->now = r->window;
-	r->next = r->window + 1;
 	for (cut(r, r->next); r->now->n || r->next->n; cut(r, r->next)) {
 		struct window *read = r->next;
 		plan(r);
@@ -153,12 +155,39 @@ void hashing_run(const struct hashing *h, struct ggu_file *f, const char *name, 
 			end(r, p->digest, p->t);
 			free(p->digest);
 		}
-		for (size_t i = 0; i < read->n; i++)
-			if (read->piece[i].status) msg_die_error(name, &read->piece[i].err);
+		for (size_t i = 0; i < read->n; i++) {
+			if (!read->piece[i].status) continue;
+			progress_make_way();
+			msg_error(name, &read->piece[i].err);
+			give_up(r, read);
+			return false;
+		}
 		r->next = r->now;
 		r->now = read;
 	}
-	end(r, r->whole, NULL);
+	return true;
+}
+
+bool hashing_run(const struct hashing *h, struct ggu_file *f, const char *name, struct ggu_pool *pool)
+{
+	struct run *r;
+	bool read;
+	if (!ggu_file_seekable(f) && h->whole && !in_table_order(f)) {
+		msg_say("%s: the data is in a different order than the table: "
+			"through a pipe only --tensors can be hashed", msg_name(name));
+		return false;
+	}
+	r = msg_need(calloc(1, sizeof *r));
+	r->h = h;
+	r->f = f;
+	r->pipe = !ggu_file_seekable(f);
+	for (int i = 0; i < 2; i++) r->window[i].bytes = msg_need(malloc(WINDOW));
+	for (int k = 0; k < DIGEST_KINDS; k++) if (h->whole && h->kind[k]) r->whole[k] = digest_new(k);
+	r->now = r->window;
+	r->next = r->window + 1;
+	read = all_windows(r, name, pool);
+	if (read) end(r, r->whole, NULL);
 	for (int i = 0; i < 2; i++) free(r->window[i].bytes);
 	free(r);
+	return read;
 }

@@ -14,7 +14,8 @@ struct hashing {
 	void *ctx;
 };
 /* Digests are of the data in little-endian order, without padding: the same for the same tensors, whatever the
- * alignment, shards, byte order and metadata. Exits 2 with a message naming `name`. */
-void hashing_run(const struct hashing *h, struct ggu_file *f, const char *name, struct ggu_pool *pool);
+ * alignment, shards, byte order and metadata. False: some data cannot be read, or a pipe has it in an order in which it
+ * cannot be hashed; a message names `name`, and what was found until then holds. */
+bool hashing_run(const struct hashing *h, struct ggu_file *f, const char *name, struct ggu_pool *pool);
 
 #endif

@@ -139,6 +139,19 @@ is "... as JSON" "$(gguf-hash --json nothing.gguf m.gguf all.manifest 2>/dev/nul
 is "... alone, nothing" "$(gguf-hash --json nothing.gguf all.manifest 2>/dev/null; echo $?)" 2
 not_ok "... with -o" 2 gguf-hash -o others.manifest nothing.gguf m.gguf
 ok "... no file appears" test ! -e others.manifest
+head -c 30000 m.gguf >cut.gguf
+for from in cut.gguf -; do
+	gguf-hash --whole $from m.gguf <cut.gguf >others 2>err
+	is "data that is cut short ($from): the other file is hashed" "$? $(cat others)" "2 $(gguf-hash --whole m.gguf)"
+	is "... and the message names it" "$(cut -d: -f1-2 err)" \
+		"gguf-hash: $(echo $from | sed 's/^-$/(stdin)/')"
+	is "... as JSON" "$(gguf-hash --json $from m.gguf <cut.gguf 2>/dev/null | jq -c '[.[].file]')" '["m.gguf"]'
+done
+gguf-hash m.gguf >m.manifest
+mkdir cut
+cp cut.gguf cut/m.gguf
+is "... tensors that cannot be read are not reported as missing" \
+	"$(cd cut && gguf-hash --check ../m.manifest 2>&1 | grep -vc ': OK$')" 1
 sed 's/ m\.gguf/ gone.gguf/' all.manifest | cat - all.manifest >gone.manifest
 not_ok "a missing file that the manifest names" 2 sh -c 'gguf-hash --check gone.manifest >checked'
 is "... the others are checked" "$(grep -c ': OK$' checked)" "$(grep -c '^sha256' all.manifest)"
