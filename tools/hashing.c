@@ -157,7 +157,6 @@ static bool all_windows(struct run *r, const char *name, struct ggu_pool *pool)
 		}
 		for (size_t i = 0; i < read->n; i++) {
 			if (!read->piece[i].status) continue;
-			progress_make_way();
 			msg_error(name, &read->piece[i].err);
 			give_up(r, read);
 			return false;
