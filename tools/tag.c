@@ -47,12 +47,18 @@ static void add_str(struct tag *t, struct ggu_str s)
 	tag_add(t, &s.n, sizeof s.n);
 	tag_add(t, s.p, s.n);
 }
+/* Is the key one of those that vocab_from_meta reads? */
+static bool of_tokenizer(struct ggu_str key)
+{
+	return text_begins(key.p, key.n, "tokenizer.ggml.") || text_is(key.p, key.n, "gguf-utils.tokenizer") ||
+		text_is(key.p, key.n, "gguf-utils.merges");
+}
 void tag_tokenizer(struct tag *t, const struct model *m)
 {
 	const struct ggu_meta *meta = ggu_file_meta(model_file(m));
 	for (size_t i = 0; i < ggu_meta_count(meta); i++) {
 		const struct ggu_kv *kv = ggu_meta_at(meta, i);
-		if (!text_begins(ggu_kv_key(kv).p, ggu_kv_key(kv).n, "tokenizer.ggml.")) continue;
+		if (!of_tokenizer(ggu_kv_key(kv))) continue;
 		add_str(t, ggu_kv_key(kv));
 		for (size_t k = 0; k < ggu_kv_n(kv); k++) {
 			struct ggu_str s;

@@ -333,6 +333,9 @@ gguf-quantize -q --effort 1 -o other.gguf Q4_0 m.gguf
 gguf-edit --set llama.rope.freq_base=f32:500 -o turned.gguf q.gguf
 gguf-edit --set llama.rope.freq_base=f32:500 -o turned-base.gguf m.gguf
 gguf-edit --set tokenizer.ggml.add_space_prefix=bool:false -o spaceless.gguf q.gguf
+pipeline=$(gguf-info --get gguf-utils.tokenizer q.gguf | jq -c '.normalizer = null')
+gguf-edit --set "gguf-utils.tokenizer=str:$pipeline" -o raw.gguf q.gguf
+gguf-edit --set 'gguf-utils.merges=str[]:["t h"]' -o merges.gguf q.gguf
 printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' 'graph:' '  names: {eps: 0.1}' \
 	>rough.yaml
 for base in "" "--base m.gguf"; do
@@ -347,6 +350,7 @@ for base in "" "--base m.gguf"; do
 		"$(cat whole)"
 	for other in "-m q.gguf $base text2" "-m q.gguf $base --cache-type-k f16 text" "-m m.gguf $base text" \
 		"-m other.gguf $base text" "-m turned.gguf $base text" "-m spaceless.gguf $base text" \
+		"-m raw.gguf $base text" "-m merges.gguf $base text" \
 		"-m q.gguf --arch-file rough.yaml $base text" ${base:+"-m q.gguf --base f.gguf text"} \
 		${base:+"-m q.gguf --base turned-base.gguf text"}; do
 		# shellcheck disable=SC2086
