@@ -168,7 +168,7 @@ struct routes {
 struct combine { const struct routes *routes; size_t n_used, out, shared, shared_gate, y; };
 
 /* kept, in what follows: where the operator's part of state.recurrent begins, in floats (build_recurrent). */
-enum { SCAN_MAX_STATE = 1024 };
+
 /* Causal convolution of each channel over the last `width` rows of its sequence, at most SCAN_MAX_WIDTH, then silu, in
  * place. The state has the preceding rows, [width - 1][n]. */
 struct conv { size_t x, stride, n, width; const float *w, *bias; size_t kept; };       /* w[n][width] */

@@ -30,7 +30,7 @@ static const struct field fields[] = {
 	{ "b_norm", FIELD_NORM, AT(b_norm) },
 	{ "c_norm", FIELD_NORM, AT(c_norm) },
 	{ "inner", FIELD_SIZE, AT(inner), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
-	{ "state", FIELD_SIZE, AT(n_state), 0, 1, SCAN_MAX_STATE, .flags = FIELD_MAY_LACK },
+	{ "state", FIELD_SIZE, AT(n_state), 0, 1, 1 << 16, .flags = FIELD_MAY_LACK },
 	{ "rank", FIELD_SIZE, AT(rank), 0, 1, BUILD_MAX_SIZE, .flags = FIELD_MAY_LACK },
 	{ NULL }
 };
@@ -43,8 +43,7 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	m->inner = m->out.n_in;
 	if (!m->n_state) m->n_state = m->a.n/m->inner;
 	if (!m->rank) m->rank = m->dt.n_in;
-	if (!m->n_state || m->n_state > SCAN_MAX_STATE)
-		return build_fail(b, at, "a", "does not have a state of the inner width");
+	if (!m->n_state) return build_fail(b, at, "a", "does not have a state of the inner width");
 	TRY(conv_build(b, at, &m->conv, m->inner));
 	TRY(build_rows(b, at, "a", &m->a, m->n_state, m->inner));
 	TRY(build_shape(b, &m->in, e, 2*m->inner, 1));

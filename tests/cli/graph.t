@@ -139,15 +139,17 @@ refused "a state as large as its sizes allow" "state: asks for more than 2^24 nu
 # matrices that are kept as vectors, in the order that they must have
 make_scan() { "$mk" general.architecture=mamba mamba.block_count=1 mamba.embedding_length=4 \
 	mamba.attention.layer_norm_rms_epsilon=1e-5 mamba.ssm.conv_kernel=4 mamba.ssm.inner_size=8 \
-	mamba.ssm.state_size=16 mamba.ssm.time_step_rank=1 token_embd.weight:f32:4x16 output_norm.weight:f32:4 \
+	mamba.ssm.state_size=$3 mamba.ssm.time_step_rank=1 token_embd.weight:f32:4x16 output_norm.weight:f32:4 \
 	$b.attn_norm.weight:f32:4 $b.ssm_in.weight:f32:4x16 $b.ssm_conv1d.weight:f32:$1 $b.ssm_conv1d.bias:f32:8 \
-	$b.ssm_x.weight:f32:8x33 $b.ssm_dt.weight:f32:1x8 $b.ssm_dt.bias:f32:8 $b.ssm_a:f32:$2 $b.ssm_d:f32:8 \
-	$b.ssm_out.weight:f32:8x4 >h.gguf; }
-make_scan 4x8 16x8
+	$b.ssm_x.weight:f32:8x$((2*$3 + 1)) $b.ssm_dt.weight:f32:1x8 $b.ssm_dt.bias:f32:8 $b.ssm_a:f32:$2 \
+	$b.ssm_d:f32:8 $b.ssm_out.weight:f32:8x4 >h.gguf; }
+make_scan 4x8 16x8 16
 ok "a scan" gguf-logits -q -m h.gguf -o logits ids
-make_scan 4x8 8x16
+make_scan 4x8 2000x8 2000
+ok "one of many states" gguf-logits -q -m h.gguf -o logits ids
+make_scan 4x8 8x16 16
 refused "its matrix the other way round" "blk.0.ssm_a: has shape 8 x 16, expected 16 x 8"
-make_scan 8x4 16x8
+make_scan 8x4 16x8 16
 refused "its convolution the other way round" "blk.0.ssm_conv1d.weight: has shape 8 x 4, expected 4 x 8"
 
 # a convolution whose width the metadata do not say: that of its tensor, if it is one
