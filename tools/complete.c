@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: MIT
  * complete.c - completion scripts for bash, zsh and fish; see complete.h.
  *
- * What follows an option depends on the name of its argument: some names stand for a list of words (`choices`), the
- * names of numbers and free text complete to nothing, any other to files. Operands are files, and what the synopsis
- * calls RECIPE. */
+ * What follows an option depends on the name of its argument: a TYPE or T that is no number is a recipe, or a type of
+ * cache after --cache-type-k and -v, the names in `file_args` are files, and numbers and free text complete to nothing.
+ * Operands are files, and what the synopsis calls RECIPE. */
 #include <stdio.h>
 #include <string.h>
+#include "../libgguf/ggu.h"
+#include "../quant/attn.h"
 #include "../quant/recipe.h"
 #include "complete.h"
 
-enum follow { FOLLOW_NOTHING, FOLLOW_FILES, FOLLOW_RECIPES };
+enum follow { FOLLOW_NOTHING, FOLLOW_FILES, FOLLOW_RECIPES, FOLLOW_CACHE_TYPES };
 
 /* Names of arguments that are files; they may be parts of a choice, as in MODEL|DIR. */
-static const char *const file_args[] = { "FILE", "MODEL", "DIR", "YAML", "JSON", "MANIFEST", "LOGITS", "IMATRIX",
-	"PREFIX", "TEXT", "SHARD" };
+static const char *const file_args[] = { "FILE", "MODEL", "DIR", "YAML", "JSON", "MANIFEST", "LOGITS", "TEXT",
+	"SHARD" };
 
 static enum follow follow_of(const struct opt *o)
 {
 	const char *last = strrchr(o->arg, '=');
+	if (o->kind == OPT_K_DOUBLE) return FOLLOW_NOTHING;
+	if (o->name && !strncmp(o->name, "cache-type-", 11)) return FOLLOW_CACHE_TYPES;
 	if (!strcmp(o->arg, "TYPE") || !strcmp(last ? last + 1 : o->arg, "T")) return FOLLOW_RECIPES;
 	for (size_t i = 0; i < sizeof file_args/sizeof *file_args; i++)
 		if (strstr(o->arg, file_args[i])) return FOLLOW_FILES;
@@ -27,6 +31,25 @@ static enum follow follow_of(const struct opt *o)
 static void print_recipes(void)
 {
 	for (size_t i = 0; recipe_at(i); i++) printf("%s%s", i ? " " : "", recipe_name(recipe_at(i)));
+}
+static void print_cache_types(void)
+{
+	const char *before = "";
+	for (uint32_t id = 0; id < ggu_type_end(); id++) {
+		if (!attn_can_store(id, 32)) continue;
+		printf("%s%s", before, ggu_type_info(id)->name);
+		before = " ";
+	}
+}
+/* Is what follows o one of a list of words? */
+static bool has_words(const struct opt *o)
+{
+	return follow_of(o) == FOLLOW_RECIPES || follow_of(o) == FOLLOW_CACHE_TYPES;
+}
+static void print_words(const struct opt *o)
+{
+	if (follow_of(o) == FOLLOW_RECIPES) print_recipes();
+	else print_cache_types();
 }
 
 /* The help of an option inside '...', without characters that would end a quotation or a field there. */
@@ -48,11 +71,14 @@ static void bash(const struct opt *opts, const struct opt_program *p, const char
 {
 	static const char *const words[] = { [FOLLOW_NOTHING] = "COMPREPLY=()",
 		[FOLLOW_FILES] = "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")",
-		[FOLLOW_RECIPES] = "COMPREPLY=($(compgen -W \"$recipes\" -- \"$cur\"))" };
+		[FOLLOW_RECIPES] = "COMPREPLY=($(compgen -W \"$recipes\" -- \"$cur\"))",
+		[FOLLOW_CACHE_TYPES] = "COMPREPLY=($(compgen -W \"$cache_types\" -- \"$cur\"))" };
 	const struct opt *o;
 	printf("%s()\n{\n", function);
 	printf("\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n\tlocal recipes='");
 	print_recipes();
+	printf("'\n\tlocal cache_types='");
+	print_cache_types();
 	printf("'\n\t[ \"$prev\" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}\n\tcase $prev in\n");
 	for (size_t i = 0; (o = opt_at(opts, i)) != NULL; i++) if (o->arg && o->help) bash_case(o, words[follow_of(o)]);
 	printf("\tesac\n\tcase $cur in\n\t-*) COMPREPLY=($(compgen -W '");
@@ -80,10 +106,10 @@ static void zsh_form(const char *form, const struct opt *o, const char *joined)
 	if (o->arg) {
 		putchar(':');
 		print_arg(o->arg);
-		printf(":%s", follow_of(o) == FOLLOW_FILES ? "_files" : follow_of(o) == FOLLOW_NOTHING ? "" : "(");
+		printf(":%s", follow_of(o) == FOLLOW_FILES ? "_files" : has_words(o) ? "(" : "");
 	}
-	if (o->arg && follow_of(o) == FOLLOW_RECIPES) {
-		print_recipes();
+	if (o->arg && has_words(o)) {
+		print_words(o);
 		printf(")");
 	}
 	printf("'");
@@ -118,9 +144,9 @@ static void fish(const struct opt *opts, const struct opt_program *p)
 		if (o->letter) printf(" -s %c", o->letter);
 		if (o->name) printf(" -l %s", o->name);
 		if (o->arg) printf(follow_of(o) == FOLLOW_FILES ? " -r -F" : " -x");
-		if (o->arg && follow_of(o) == FOLLOW_RECIPES) {
+		if (o->arg && has_words(o)) {
 			printf(" -a '");
-			print_recipes();
+			print_words(o);
 			printf("'");
 		}
 		printf(" -d '");

@@ -43,6 +43,9 @@ if command -v bash >/dev/null; then
 	is "bash: a shard" "$(words gguf-split --like one)" one.gguf
 	is "bash: a file behind a key and its type" "$(words gguf-edit --set-file one)" one.gguf
 	is "bash: nothing for a number" "$(words gguf-quantize -j 1)" ""
+	is "bash: nothing for a temperature" "$(words gguf-run --temp '')" ""
+	is "bash: a type of cache" "$(words gguf-run --cache-type-k '')" "f32 f16 q4_0 q5_1 q8_0 i16 bf16"
+	is "bash: a type of cache that begins so" "$(words gguf-info --cache-type-v q)" "q4_0 q5_1 q8_0"
 	is "bash: no recipe for the value of a key" "$(words gguf-edit --set IQ4)" ""
 	is "bash: no recipe where a size comes first" "$(words gguf-bench --synthetic IQ4)" ""
 	is "bash: an operand is a file or a recipe" "$(words gguf-quantize IQ4)" "IQ4_NL IQ4_XS"
@@ -53,6 +56,10 @@ is "zsh: an operand is a file or a recipe" "$(grep -l "'\*:file.*:{_files; compa
 is "zsh: a colon in the name of an argument does not end it" "$(sed -n "s/.*--set.*]//p" gguf-edit.zsh)" \
 	":KEY=TYPE\\:VALUE:' \\
 :KEY=TYPE\\:FILE:_files' \\"
+is "zsh: a type of cache" "$(sed -n "s/.*--cache-type-v=.*]//p" gguf-run.zsh)" \
+	":T:(f32 f16 q4_0 q5_1 q8_0 i16 bf16)' \\"
+is "fish: a type of cache" "$(sed -n "s/.* -l cache-type-v \(.*\) -d .*/\1/p" gguf-run.fish)" \
+	"-x -a 'f32 f16 q4_0 q5_1 q8_0 i16 bf16'"
 for shell in zsh fish; do
 	if command -v $shell >/dev/null; then
 		for f in *.$shell; do $shell -n "$f" || echo "$f"; done >bad.$shell 2>&1
