@@ -55,10 +55,12 @@ static enum ggu_status from_pipe(const struct ggu_file *f, struct ggu_shard *s, 
 /* Did the header say where the data is? If defects are tolerated, the offset of a tensor may be anything. */
 static enum ggu_status placed(const struct ggu_shard *s, const struct ggu_tensor *t, struct ggu_error *err)
 {
+	const uint64_t room = INT64_MAX - s->data_offset;
+
 	if (s->cut)
 		return ggu_fail(err, GGU_ERR_TRUNCATED, GGU_NO_OFFSET, "",
 			"the header is truncated: the start of the data is unknown");
-	if (t->offset > INT64_MAX - t->bytes - s->data_offset)
+	if (t->bytes > room || t->offset > room - t->bytes)
 		return ggu_fail(err, GGU_ERR_TRUNCATED, GGU_NO_OFFSET, "", "the data is beyond the end of the file");
 	return GGU_OK;
 }

@@ -175,6 +175,27 @@ static void shows_a_header_that_is_cut(void **state)
 	free(whole.p);
 }
 
+/* A tensor of 2^63 - 4 bytes whose end wraps around, and whose beginning is the file's. */
+static void reads_nothing_before_the_data(void **state)
+{
+	struct ggu_memory b = { 0 };
+	struct ggu_file *f;
+	char to[4];
+
+	(void)state;
+	ggu_sink_memory(&b).write(&b, "GGUF", 4, NULL);
+	put(&b, 3, 4);
+	put(&b, 1, 8);
+	put(&b, 0, 8);
+	put_tensor(&b, "vast", 1, (UINT64_C(1) << 61) - 1, GGU_TYPE_F32, UINT64_MAX - 63);
+	memset(&seen, 0, sizeof seen);
+	assert_int_equal(ggu_open_memory(&f, b.p, b.n, &lenient, NULL), GGU_OK);
+	assert_int_equal(ggu_file_data_offset(f, 0), 64);
+	assert_int_equal(ggu_read(f, ggu_file_find(f, "vast"), 0, to, 4, NULL), GGU_ERR_TRUNCATED);
+	ggu_close(f);
+	free(b.p);
+}
+
 static void no_gguf_stays_refused(void **state)
 {
 	struct ggu_file *f;
@@ -191,7 +212,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reports_every_defect), cmocka_unit_test(shows_a_header_that_is_cut),
-		cmocka_unit_test(no_gguf_stays_refused),
+		cmocka_unit_test(reads_nothing_before_the_data), cmocka_unit_test(no_gguf_stays_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
