@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * zeros.h - memory for data that fills it at once. Not installed. */
+ * zeros.h - memory that is filled as soon as it is taken. Not installed. */
 #ifndef GGU_ZEROS_H
 #define GGU_ZEROS_H
 #include <stddef.h>

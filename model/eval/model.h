@@ -68,7 +68,7 @@ int32_t model_start(const struct model *m);             /* the decoder's first t
 
 /* ---- state ---- */
 
-/* Keys and values are stored in blocks of positions, which states share after a fork. Layers with a window free those
+/* Keys and values are stored in pages of positions, which states share after a fork. Layers with a window free those
  * that no later token sees. Recurrent layers keep an amount that does not grow. A state and its forks may be used by
  * one thread at a time. */
 struct state;
