@@ -5,7 +5,7 @@
  *   NAME: {from: SOURCE, transform: T, ...}      with one transform or a list of them (view.h)
  *   NAME: {from: [{from:, transform:}, ...]}     parts joined along the slowest axis
  *   NAME: {from: BLOCKS, scales: SCALES, pack: mxfp4}      bytes of two tensors, combined block by block
- *   NAME: {make: EXPR}                           numbers computed from config.json
+ *   NAME: {make: EXPR}                           numbers computed from config.json, without a bias
  *   NAME: [ALTERNATIVE, ...]                     the first alternative whose `when` holds and, if `optional: EXPR`
  *                                                holds, whose source the checkpoint has
  *

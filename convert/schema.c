@@ -97,6 +97,8 @@ static enum ggu_status source(const struct walk *w, const struct yaml_node *key,
 	if (!s) s = transform(w, yaml_get(at, "transform"));
 	if (s) return s;
 	if (!from == !yaml_get(at, "make")) return config_fail(w->c, at, w->err, "expected from or make");
+	if (!from && yaml_get(at, "bias"))
+		return config_fail(w->c, yaml_get(at, "bias"), w->err, "numbers that are made have no bias");
 	if (from && (from->kind == YAML_MAPPING || (pack && from->kind != YAML_SCALAR)))
 		return config_fail(w->c, from, w->err, "expected a tensor's name or a list");
 	for (size_t k = 0; from && from->kind == YAML_SEQUENCE && k < from->count && !s; k++)

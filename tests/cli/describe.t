@@ -54,6 +54,10 @@ for row in 'rope_thta/^  rope_theta: 10000.0/  rope_thta: 10000.0' \
 	place=$(awk -v w="$word:" 'p = index($0, w) { print "line " NR ", column " p; exit }' a.yaml)
 	says "a name or default that nothing reads" 2 "a.yaml: $place: $word: no expression reads it" --arch-file a.yaml
 done
+printf '%s\n' 'schema: 1' 'arch: llama' 'like: llama' 'classes: {LlamaForCausalLM: {}}' \
+	'convert: {tensors: {made.*: {make: "[1]", bias: "false"}}}' >a.yaml
+says "a bias of numbers that no checkpoint has" 2 "a.yaml: line 5, column 49: numbers that are made have no bias" \
+	--arch-file a.yaml
 sed 's/^fallback: true/fallback: yes/' "$SRC/model/arch/llama.yaml" >a.yaml
 says "a fallback that is neither" 2 "a.yaml: fallback: line 5, column 11: expected true or false" --arch-file a.yaml
 for pre in gpt-2 afmoe; do
