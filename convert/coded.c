@@ -150,13 +150,12 @@ static uint64_t dim(const struct source_tensor *t, unsigned from_end)
 	return t->n_dims > from_end ? t->shape[t->n_dims - 1 - from_end] : 1;
 }
 bool finder_type_is(const struct source_tensor *t, const char *name) { return !strcmp(t->dtype->name, name); }
-static uint64_t words_of(uint64_t n, unsigned bits) { return n/32*bits + (n%32*bits + 31)/32; }
 /* How many bits a number has of which `n` are packed in so many words; 0: that cannot be. */
 static unsigned bits_of(uint64_t n, uint64_t words)
 {
 	/* likely ones first, as a short row may fit several */
 	static const uint8_t all[] = { 4, 8, 3, 2, 6, 5, 7, 1 };
-	for (size_t i = 0; i < sizeof all; i++) if (words_of(n, all[i]) == words) return all[i];
+	for (size_t i = 0; i < sizeof all; i++) if (coded_words(n, all[i]) == words) return all[i];
 	return 0;
 }
 /* How many of n rows or columns share one of n_scales; 0: that cannot be. */
@@ -277,8 +276,8 @@ static enum ggu_status fit_zeros(const struct finder *f, const struct scheme *s,
 		z->bits = k->code.bits;
 		z->place = k->code.place;
 		z->down = !s->turned;
-		if (z->down) down = words_of(r, z->bits);
-		else across = words_of(c, z->bits);
+		if (z->down) down = coded_words(r, z->bits);
+		else across = coded_words(c, z->bits);
 	} else if (!finder_type_is(&z->in, "I8"))
 		return file_fail(f->err, GGU_ERR_UNSUPPORTED, "", GGU_NO_OFFSET, z->in.name, "zeros are %s",
 			z->in.dtype->name);

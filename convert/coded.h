@@ -44,6 +44,8 @@ struct coded_packed {
 	bool high_first;                /* of two numbers in a byte, the first one is higher */
 	uint64_t width;                 /* integers of a row */
 };
+/* How many 32-bit integers a stream of n numbers takes */
+static inline uint64_t coded_words(uint64_t n, unsigned bits) { return n/32*bits + (n%32*bits + 31)/32; }
 struct coded {
 	enum coded_kind kind;
 	struct coded_packed code, zero;

@@ -22,9 +22,8 @@ struct coded_raw {
 
 /* ---- what a box needs ---- */
 
-/* The 32-bit integer with the first bit of number n of a stream; how many integers n numbers take */
+/* The 32-bit integer with the first bit of number n of a stream */
 static uint64_t word_of(uint64_t n, unsigned bits) { return n/32*bits + n%32*bits/32; }
-static uint64_t words_of(uint64_t n, unsigned bits) { return n/32*bits + (n%32*bits + 31)/32; }
 /* Numbers that are not in order are taken by eights. */
 static struct window packed_window(const struct coded_packed *k, const struct coded_box *b)
 {
@@ -32,10 +31,10 @@ static struct window packed_window(const struct coded_packed *k, const struct co
 	const uint64_t end = b->column + b->n_columns;
 	if (k->down) {
 		w.row = word_of(b->line, k->bits);
-		w.n_rows = words_of(b->line + b->n_lines, k->bits) - w.row;
+		w.n_rows = coded_words(b->line + b->n_lines, k->bits) - w.row;
 	} else if (k->in.dtype->bytes == 4) {
 		w.first = word_of(k->place ? b->column/8*8 : b->column, k->bits);
-		w.width = words_of(k->place ? (end + 7)/8*8 : end, k->bits) - w.first;
+		w.width = coded_words(k->place ? (end + 7)/8*8 : end, k->bits) - w.first;
 	} else if (k->bits == 4) {
 		w.first = b->column/2;
 		w.width = (end + 1)/2 - w.first;
