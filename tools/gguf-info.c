@@ -50,7 +50,7 @@ static const struct opt opts[] = {
 
 static struct state_options cache;
 static int threads;
-static bool printed;                    /* one of several files */
+static bool printed;                    /* a file, or the value that --get names */
 
 /* ---- which tensors ---- */
 
@@ -384,8 +384,10 @@ static bool print_value(const struct ggu_file *f, const char *title, const char 
 {
 	const struct ggu_kv *kv = ggu_meta_find(ggu_file_meta(f), o.get);
 	char *shown = title ? text_mask(title, strlen(title)) : NULL;
-	if (kv) print_items(shown, kv);
-	else if (!msg_quiet) no_key(name, ggu_file_meta(f));
+	if (kv) {
+		print_items(shown, kv);
+		printed = true;
+	} else if (!msg_quiet) no_key(name, ggu_file_meta(f));
 	free(shown);
 	return kv != NULL;
 }
@@ -521,6 +523,6 @@ int main(int argc, char **argv)
 		if (s > worst) worst = s;
 	}
 	if (all) json_print_files(all, argc > 1);
-	out_end(out, worst != EXIT_TROUBLE);
+	out_end(out, worst == EXIT_YES || (worst == EXIT_NO && printed));
 	return worst;
 }

@@ -90,6 +90,15 @@ not_ok "--get, no such key" 1 gguf-info --get nothing m.gguf
 is "... but one with a typo" "$(gguf-info --get general.archtecture m.gguf 2>&1)" \
 	"gguf-info: m.gguf: no key 'general.archtecture'; did you mean general.architecture?"
 is "... is said" "$(gguf-info --get nothing m.gguf 2>&1)" "gguf-info: m.gguf: no key 'nothing'"
+rm -f value
+not_ok "... with -o" 1 gguf-info --get nothing -o value m.gguf lines.gguf
+ok "... no file appears" test ! -e value
+printf old >value
+not_ok "... over an old one" 1 gguf-info --get nothing -o value m.gguf
+is "... which stays" "$(cat value)" old
+gguf-edit --set a=u16[]:[] -o empty.gguf m.gguf
+not_ok "... unless another file has the key" 1 gguf-info --get a -o value m.gguf empty.gguf
+is "... even if its value is empty" "$(cat value)" ""
 not_ok "--get and --json" 2 gguf-info --json --get general.name m.gguf
 
 # tensors
