@@ -208,8 +208,13 @@ const char *msg_count(uint64_t n)
 	return unit(n, 1000, names, "");
 }
 
+bool msg_escapes(void)
+{
+	const char *term = getenv("TERM");
+	return term && *term && strcmp(term, "dumb");
+}
 bool msg_colour(void)
 {
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-	return isatty(1) && !(no && *no) && term && strcmp(term, "dumb");
+	const char *no = getenv("NO_COLOR");
+	return isatty(1) && !(no && *no) && msg_escapes();
 }

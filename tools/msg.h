@@ -54,7 +54,9 @@ bool text_print(const char *s, size_t n);
 /* Columns of the terminal that masked text takes: one for each character. */
 size_t text_width(const char *masked);
 
-/* colour on stdout: only a terminal, never with NO_COLOR or TERM=dumb */
+/* Does the terminal know escape sequences? Not without TERM, and not if that is dumb. */
+bool msg_escapes(void);
+/* colour on stdout: only a terminal that knows them, never with NO_COLOR */
 bool msg_colour(void);
 /* "4.03 GiB", "512 B" in a static ring of 8 buffers */
 const char *msg_bytes(uint64_t n);

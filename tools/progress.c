@@ -97,13 +97,12 @@ static void on_continue(int signal)
 
 void progress_begin(const char *what, uint64_t total, const char *unit)
 {
-	const char *term = getenv("TERM");
 	struct sigaction a = { .sa_handler = on_continue, .sa_flags = SA_RESTART };
 	pthread_mutex_lock(&p.lock);
 	p.of = (struct progress){ what, unit, total };
 	p.start = p.seen = p.drawn = now();
 	p.done = 0;
-	p.on = !msg_quiet && isatty(2) && !(term && !strcmp(term, "dumb"));
+	p.on = !msg_quiet && isatty(2) && msg_escapes();
 	continued = 0;
 	if (p.on) sigaction(SIGCONT, &a, &p.before);
 	pthread_mutex_unlock(&p.lock);

@@ -3,8 +3,8 @@
  *
  * It appears after a second, shows the time left only after eight, is never on a line with a message (messages clear
  * it) or, on the same terminal, with data, and fits the width of the terminal, if necessary as a percentage alone.
- * There is none on a terminal that cannot clear a line (TERM=dumb), and none while the program is in the background of
- * a shell. Time in which the process was stopped does not count. */
+ * There is none on a terminal that cannot clear a line (TERM is dumb, or not set), and none while the program is in the
+ * background of a shell. Time in which the process was stopped does not count. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 #include <stddef.h>

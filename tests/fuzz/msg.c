@@ -113,6 +113,7 @@ void msg_error(const char *file, const struct ggu_error *err) { (void)file; (voi
 void msg_warn(const char *fmt, ...) { (void)fmt; }
 void msg_note(const char *fmt, ...) { (void)fmt; }
 void msg_say(const char *fmt, ...) { (void)fmt; }
+bool msg_escapes(void) { return false; }
 bool msg_colour(void) { return false; }
 const char *msg_bytes(uint64_t n) { (void)n; return ""; }
 const char *msg_count(uint64_t n) { (void)n; return ""; }

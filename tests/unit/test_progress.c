@@ -58,7 +58,8 @@ static void nap(double s)
 	while (nanosleep(&t, &t)) continue;
 }
 
-/* Runs work(tty) in a child with stderr on a new terminal of twenty columns; returns the other end. */
+/* Runs work(tty) in a child with stderr on a new terminal of twenty columns; returns the other end. term NULL: TERM is
+ * not set. */
 static int on_terminal(pid_t *child, const char *term, void (*work)(void))
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY), tty;
@@ -69,7 +70,8 @@ static int on_terminal(pid_t *child, const char *term, void (*work)(void))
 	*child = fork();
 	if (!*child) {
 		dup2(tty, 2);
-		setenv("TERM", term, 1);
+		if (term) setenv("TERM", term, 1);
+		else unsetenv("TERM");
 		work();
 		_exit(0);
 	}
@@ -142,6 +144,10 @@ static void a_dumb_terminal_gets_nothing(void **state)
 	char text[4096];
 	(void)state;
 	shown("dumb", ten_steps, text);
+	assert_string_equal(text, "");
+	shown("", ten_steps, text);
+	assert_string_equal(text, "");
+	shown(NULL, ten_steps, text);
 	assert_string_equal(text, "");
 }
 
