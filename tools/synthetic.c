@@ -10,6 +10,7 @@
 #include "../quant/recipe.h"
 #include "decimal.h"
 #include "msg.h"
+#include "near.h"
 #include "synthetic.h"
 
 /* Shapes of Llama models: uses the first row that is large enough, with as many layers as the size takes. */
@@ -120,6 +121,18 @@ static void plan_meta(struct plan *p, const char *spec, const char *type)
 	if (!ok) msg_die("out of memory");
 }
 
+static bool can_have(uint32_t type) { return quant_can_encode(type) && quant_can_multiply(type); }
+static _Noreturn void no_type(const char *type)
+{
+	struct near near = { .asked = type };
+	char hint[NEAR_BYTES];
+	for (size_t i = 0; recipe_at(i); i++)
+		if (recipe_type(recipe_at(i)) != RECIPE_KEEP) near_try(&near, recipe_name(recipe_at(i)));
+	for (uint32_t i = 0; !near.best && i < GGU_TYPE_COUNT; i++)
+		if (can_have(i)) near_try(&near, ggu_type_info(i)->name);
+	msg_usage("'%s' is neither a recipe nor a type that weights can have%s", type, near_hint(&near, "", hint));
+}
+
 static void choose_types(struct plan *p, const char *type)
 {
 	const struct recipe *r = recipe_find(type);
@@ -129,8 +142,7 @@ static void choose_types(struct plan *p, const char *type)
 	const struct recipe_options options = { .output_type = -1, .token_embd_type = -1, .need_nothing = true };
 	struct ggu_error err;
 	if (r && recipe_type(r) == RECIPE_KEEP) r = NULL;
-	if (!r && (!one || !quant_can_encode(one->id) || !quant_can_multiply(one->id)))
-		msg_usage("'%s' is neither a recipe nor a type that weights can have", type);
+	if (!r && !(one && can_have(one->id))) no_type(type);
 	for (size_t i = 0; i < p->n; i++) list[i] = p->t + i;
 	if (r && recipe_choose(r, &options, p->meta, list, p->n, choice, &err))
 		msg_die_error(type, &err);

@@ -184,6 +184,9 @@ no model given: use -m MODEL or --synthetic SIZE,TYPE|gguf-bench
 --save needs --synthetic|gguf-bench -m none --save x
 --synthetic expects a size from 1M to 1T and a type, as in 1.1B,Q4_K_M, not '1'|gguf-bench --synthetic 1
 'q4' is neither a recipe nor a type that weights can have|gguf-bench --synthetic 1M,q4
+'q4_km' is neither a recipe nor a type that weights can have; did you mean Q4_K_M?|gguf-bench --synthetic 1M,q4_km
+'iq4nll' is neither a recipe nor a type that weights can have; did you mean IQ4_NL?|gguf-bench --synthetic 1M,iq4nll
+'mxpf4' is neither a recipe nor a type that weights can have; did you mean mxfp4?|gguf-bench --synthetic 1M,mxpf4
 --type: Q4_KM is not a recipe; did you mean Q4_K_M?|gguf-convert -t Q4_KM none
 -i: type f16 does not use an importance matrix; give a recipe|gguf-convert -t f16 -i none .
 --ignore (: Unmatched ( or \(|gguf-diff -I ( none none
