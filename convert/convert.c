@@ -268,17 +268,17 @@ static enum ggu_status check_embedding(const struct convert *c, struct ggu_error
 	char key[160];
 	if (t && tokens == -2)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size",
-			"is not a number of tokens; the embedding has %llu rows", rows);
+			"is not a number of tokens; the embedding has %llu row%s", rows, text_s(rows));
 	if (t && tokens >= 0 && (unsigned long long)tokens != rows)
 		return file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, "vocab_size",
-			"is %lld, but the embedding has %llu rows", (long long)tokens, rows);
+			"is %lld, but the embedding has %llu row%s", (long long)tokens, rows, text_s(rows));
 	if (!t || !yaml_get(yaml_get(c->config.arch->convert, "metadata"), length)) return GGU_OK;
 	snprintf(key, sizeof key, "%s.%s", c->config.arch->name, length);
 	if (!ggu_meta_uint(c->meta, key, &said))
 		return file_fail(err, GGU_ERR_MISSING, "config.json", GGU_NO_OFFSET, key,
-			"has no value; the embedding has %llu columns", columns);
+			"has no value; the embedding has %llu column%s", columns, text_s(columns));
 	return said == columns ? GGU_OK : file_fail(err, GGU_ERR_FORMAT, "config.json", GGU_NO_OFFSET, key,
-		"is %llu, but the embedding has %llu columns", (unsigned long long)said, columns);
+		"is %llu, but the embedding has %llu column%s", (unsigned long long)said, columns, text_s(columns));
 }
 
 /* Compares the tensors with config.json and with the layers of the description, and reports the checkpoint's tensor.
@@ -372,7 +372,8 @@ static enum ggu_status vocab_part(struct convert *c, const char *dir, const stru
 	if (s) return s;
 	if (rows >= 0 && vocab_count(v) > (uint64_t)rows)
 		s = ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "",
-			"the tokenizer has %zu tokens, but the embedding %lld rows", vocab_count(v), (long long)rows);
+			"the tokenizer has %zu tokens, but the embedding %lld row%s", vocab_count(v), (long long)rows,
+			text_s((uint64_t)rows));
 	if (!s) s = vocab_to_meta(v, c->meta, err);
 	if (!s) tell_left_out(v, o);
 	if (!s) tell_differences(v, o);

@@ -72,12 +72,12 @@ static enum ggu_status parse_entry(const struct header *h, const char *name, con
 		return ENTRY_FAIL(GGU_ERR_FORMAT, "data_offsets is not [from, to]");
 	if (from > to) return ENTRY_FAIL(GGU_ERR_FORMAT, "data_offsets end before they begin");
 	if (to > h->data_bytes)
-		return ENTRY_FAIL(GGU_ERR_TRUNCATED, "data ends at byte %llu, after the file's %llu data bytes",
-			(unsigned long long)to, (unsigned long long)h->data_bytes);
+		return ENTRY_FAIL(GGU_ERR_TRUNCATED, "data ends at byte %llu, after the file's %llu data byte%s",
+			(unsigned long long)to, (unsigned long long)h->data_bytes, text_s(h->data_bytes));
 	t->bytes = to - from;
 	if (t->dtype->bytes && t->bytes != want)
-		return ENTRY_FAIL(GGU_ERR_FORMAT, "%llu bytes of data, but the shape needs %llu",
-			(unsigned long long)(to - from), (unsigned long long)want);
+		return ENTRY_FAIL(GGU_ERR_FORMAT, "%llu byte%s of data, but the shape needs %llu",
+			(unsigned long long)(to - from), text_s(to - from), (unsigned long long)want);
 	t->offset = 8 + h->n + from;
 	return GGU_OK;
 }
@@ -137,8 +137,8 @@ enum ggu_status safetensors_read(struct checkpoint *c, uint32_t i, struct ggu_er
 	if (s) return s;
 	for (int k = 7; k >= 0; k--) n = n << 8 | b[k];
 	if (n > MAX_HEADER || n > f->bytes - 8)
-		return file_fail(err, GGU_ERR_FORMAT, f->name, 0, "", "header of %llu bytes %s",
-			(unsigned long long)n, n > f->bytes - 8 ? "extends past the end of the file" :
+		return file_fail(err, GGU_ERR_FORMAT, f->name, 0, "", "header of %llu byte%s %s",
+			(unsigned long long)n, text_s(n), n > f->bytes - 8 ? "extends past the end of the file" :
 			"exceeds the format's limit of 100 MB");
 	text = malloc((size_t)n + 1);
 	if (!text) return ggu_no_memory(err);

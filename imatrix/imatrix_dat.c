@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../libgguf/span.h"
+#include "../libgguf/text.h"
 #include "../libgguf/try.h"
 #include "imatrix_internal.h"
 
@@ -77,8 +78,8 @@ static enum ggu_status read_dat_entry(struct imatrix *im, struct dat *d, struct 
 	if (!n) return ggu_fail(err, GGU_ERR_FORMAT, d->at - 4, name, "has no values");
 	TRY(take(d, (uint64_t)n*4, &s, err));
 	if (!s.n)
-		return ggu_fail(err, GGU_ERR_TRUNCATED, d->at - 4, name, "%u values extend past the end of the file",
-			n);
+		return ggu_fail(err, GGU_ERR_TRUNCATED, d->at - 4, name, "%u value%s past the end of the file",
+			n, n == 1 ? " extends" : "s extend");
 	TRY(imatrix_append(im, name, n, 1, &e, err));
 	e->at = at + 4;
 	e->counts[0] = calls;

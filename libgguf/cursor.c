@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
+#include "text.h"
 
 enum { GROW_BYTES = 1 << 20 };
 
@@ -163,7 +164,7 @@ enum ggu_status ggu_cursor_str(struct ggu_cursor *c, struct ggu_arena *a, uint64
 		return ggu_rule(c->err, GGU_RULE_CUT,
 			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where,
 				"string of %llu byte%s extends past the end of the file",
-				(unsigned long long)n, n == 1 ? "" : "s"));
+				(unsigned long long)n, text_s(n)));
 	if (n > max)
 		return ggu_rule(c->err, GGU_RULE_NAME,
 			ggu_fail(c->err, GGU_ERR_FORMAT, at, c->where, "name of %llu bytes is longer than %llu",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "internal.h"
+#include "text.h"
 
 static enum ggu_status failed(const struct ggu_file *f, const struct ggu_tensor *t, struct ggu_error *err,
 	enum ggu_status status)
@@ -74,7 +75,8 @@ static enum ggu_status bytes(const struct ggu_file *f, const struct ggu_tensor *
 
 	if (from > t->bytes || n > t->bytes - from)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
-			"%zu bytes at offset %llu are outside the tensor", n, (unsigned long long)from);
+			"%zu byte%s at offset %llu %s outside the tensor", n, text_s(n), (unsigned long long)from,
+			n == 1 ? "is" : "are");
 	if (s->big && (from % info->block_bytes || n % info->block_bytes))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
 			"big-endian data can only be read in whole blocks");
@@ -163,8 +165,8 @@ enum ggu_status ggu_walk_new(struct ggu_walk **to, const struct ggu_file *f, siz
 	struct ggu_walk *w;
 
 	if (!part_weights || part_weights % 256 || part_weights > SIZE_MAX/16)
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "parts of %zu weights are not possible",
-			part_weights);
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "parts of %zu weight%s are not possible",
+			part_weights, text_s(part_weights));
 	w = calloc(1, sizeof *w);
 	if (!w)
 		return ggu_no_memory(err);

@@ -4,6 +4,7 @@
  *   key: length u64, bytes | type u32 | value, an array being: item type u32, count u64, items */
 #include <string.h>
 #include "internal.h"
+#include "text.h"
 #include "types.h"
 
 /* No file has more items, and no pipe brings them; their bytes can be counted. */
@@ -76,7 +77,7 @@ static enum ggu_status array(struct ggu_cursor *c, struct ggu_arena *a, struct g
 		return ggu_rule(c->err, GGU_RULE_CUT,
 			ggu_fail(c->err, GGU_ERR_TRUNCATED, at, c->where,
 				"array of %llu item%s extends past the end of the file",
-				(unsigned long long)n, n == 1 ? "" : "s"));
+				(unsigned long long)n, text_s(n)));
 	if (!width) {
 		TRY(list(c, a, kv, n, depth));
 	} else {

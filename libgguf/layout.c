@@ -3,6 +3,7 @@
  * between tensors are allowed, as in the specification; overlaps are not. */
 #include <stdlib.h>
 #include "internal.h"
+#include "text.h"
 
 static uint64_t offset_field(const struct ggu_tensor *t)
 {
@@ -35,7 +36,7 @@ static enum ggu_status one(const struct ggu_tensor *t, uint32_t alignment, uint6
 		TRY(ggu_tolerate(l,
 			ggu_rule(err, GGU_RULE_DATA, ggu_fail(err, GGU_ERR_TRUNCATED, offset_field(t), t->name,
 			"%llu byte%s of data at offset %llu extend%s past the end of the file",
-				(unsigned long long)t->bytes, t->bytes == 1 ? "" : "s",
+				(unsigned long long)t->bytes, text_s(t->bytes),
 				(unsigned long long)t->offset, t->bytes == 1 ? "s" : "")), err));
 	return GGU_OK;
 }

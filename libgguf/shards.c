@@ -8,6 +8,7 @@
 #include <string.h>
 #include "internal.h"
 #include "shard_name.h"
+#include "text.h"
 
 bool ggu_shards_begin_elsewhere(const char *path)
 {
@@ -113,7 +114,7 @@ static enum ggu_status check_total(const struct ggu_file *f, uint64_t n_tensors,
 		return GGU_OK;
 	return ggu_tolerate(&l, ggu_rule(err, GGU_RULE_SPLIT, ggu_fail(err, GGU_ERR_FORMAT, kv->offset, kv->key.p,
 		"is %llu, but the shards hold %zu tensor%s", (unsigned long long)n_tensors, f->table.n,
-		f->table.n == 1 ? "" : "s")), err);
+		text_s(f->table.n))), err);
 }
 
 static enum ggu_status open_all(struct ggu_file *f, const char *path, uint32_t no, uint32_t count,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "grow.h"
 #include "internal.h"
+#include "text.h"
 #include "types.h"
 
 enum { DIMS_SKIPPED_MAX = 64 };
@@ -36,8 +37,8 @@ enum ggu_status ggu_tensor_check(struct ggu_tensor *t, const struct ggu_tensor_a
 			"tensor type %u is %s", t->type, t->type < GGU_TYPE_COUNT ? "no longer in use" : "unknown"));
 	if (t->ne[0] % info->block_weights)
 		return ggu_rule(err, GGU_RULE_BLOCK, ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name,
-			"rows of %llu elements are not whole blocks of %u (%s)", (unsigned long long)t->ne[0],
-				info->block_weights, info->name));
+			"rows of %llu element%s are not whole blocks of %u (%s)", (unsigned long long)t->ne[0],
+				text_s(t->ne[0]), info->block_weights, info->name));
 	if (!ggu_type_bytes(t->type, n, &t->bytes))
 		return ggu_rule(err, GGU_RULE_SIZE, ggu_fail(err, GGU_ERR_FORMAT, at->ne, t->name,
 			"size in bytes overflows"));

@@ -33,6 +33,9 @@ static inline bool text_ends(const void *p, size_t n, const char *with)
 	return n >= k && !memcmp((const char *)p + (n - k), with, k);
 }
 
+/* What a noun with the number n ends in: "%zu token%s". */
+static inline const char *text_s(uint64_t n) { return n == 1 ? "" : "s"; }
+
 /* The name of standard input in messages. */
 #define TEXT_STDIN "(stdin)"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "internal.h"
 #include "size.h"
+#include "text.h"
 #include "whole.h"
 
 /* The size of a large page. File systems that cache files in large pages (recent ext4 and XFS) begin one where a write
@@ -354,7 +355,7 @@ enum ggu_status ggu_writer_data(struct ggu_writer *w, const void *p, size_t n, s
 		if (w->current == w->table.n) {
 			w->state = FAILED;
 			return ggu_fail(err, GGU_ERR_RANGE, w->out.at, "",
-				"%zu bytes are more than the tensors have left", n);
+				"%zu byte%s more than the tensors have left", n, n == 1 ? " is" : "s are");
 		}
 		put(&w->out, b, k);
 		b += k;
@@ -372,7 +373,8 @@ enum ggu_status ggu_writer_end(struct ggu_writer *w, struct ggu_error *err)
 		return ggu_fail(err, GGU_ERR_STATE, GGU_NO_OFFSET, "", "the end before the header or after a failure");
 	if (w->current < w->table.n)
 		return ggu_fail(err, GGU_ERR_STATE, w->out.at, w->table.t[w->order[w->current]].name,
-			"%llu bytes of data are missing", (unsigned long long)w->left);
+			"%llu byte%s of data %s missing", (unsigned long long)w->left, text_s(w->left),
+			w->left == 1 ? "is" : "are");
 	w->out.err = err;
 	flush(&w->out);
 	TRY(outcome(w));

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/text.h"
 #include "ggu_quant.h"
 #include "remake.h"
 
@@ -36,7 +37,8 @@ static enum ggu_status whole_blocks(uint32_t type, size_t n, struct ggu_error *e
 {
 	uint32_t block = ggu_type_info(type)->block_weights;
 	if (n % block == 0) return GGU_OK;
-	return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu weights are not whole blocks of %u", n, block);
+	return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "%zu weight%s not whole blocks of %u", n,
+		n == 1 ? " is" : "s are", block);
 }
 enum ggu_status ggu_decode(uint32_t type, const void *from, float *to, size_t n, struct ggu_error *err)
 {

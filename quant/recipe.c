@@ -425,8 +425,8 @@ static enum ggu_status choose_one(const struct recipe *r, const struct recipe_op
 				type);
 		if (!fits(type, t->ne[0]))
 			return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
-				"rows of %llu weights are not a whole number of %s blocks",
-				(unsigned long long)t->ne[0], ggu_type_info(type)->name);
+				"rows of %llu weight%s are not a whole number of %s blocks",
+				(unsigned long long)t->ne[0], text_s(t->ne[0]), ggu_type_info(type)->name);
 		*c = (struct recipe_choice){ type, type, RECIPE_OVERRIDE };
 	} else if (r->ftype == RECIPE_KEEP) {
 		return GGU_OK;

@@ -42,8 +42,8 @@ static enum ggu_status check_types(const struct remake *r, size_t i, struct ggu_
 			ggu_type_info(to)->name);
 	if (!ggu_type_bytes(to, t->ne[0], &bytes))
 		return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, t->name,
-			"rows of %llu weights are not a whole number of %s blocks",
-			(unsigned long long)t->ne[0], ggu_type_info(to)->name);
+			"rows of %llu weight%s are not a whole number of %s blocks",
+			(unsigned long long)t->ne[0], text_s(t->ne[0]), ggu_type_info(to)->name);
 	return GGU_OK;
 }
 enum ggu_status remake_check(const struct remake *r, bool *lacks, struct ggu_error *err)
@@ -56,8 +56,9 @@ enum ggu_status remake_check(const struct remake *r, bool *lacks, struct ggu_err
 		if (s != GGU_OK) return s;
 		if (found && !suits(t, n_in, n_mat))
 			return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, t->name,
-				"%zu columns of %zu matrices, the model's tensor %llu of %llu",
-				n_in, n_mat, (unsigned long long)t->ne[0], (unsigned long long)(t->ne[2]*t->ne[3]));
+				"%zu column%s of %zu matri%s, the model's tensor %llu of %llu",
+				n_in, text_s(n_in), n_mat, n_mat == 1 ? "x" : "ces", (unsigned long long)t->ne[0],
+				(unsigned long long)(t->ne[2]*t->ne[3]));
 		/* the embedding is looked up, not multiplied, so no matrix has it */
 		bool none = r->importance && !found && remake_is_weighed(r, i)
 			&& strcmp(t->name, "token_embd.weight") != 0;

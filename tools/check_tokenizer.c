@@ -2,6 +2,7 @@
  * check_tokenizer.c - rules about the tokenizer in the metadata; see check.h. */
 #include <string.h>
 #include "../libgguf/index.h"
+#include "../libgguf/text.h"
 #include "check.h"
 
 enum { TOKEN_TYPE_MAX = 6 };
@@ -22,7 +23,7 @@ static void check_lists(const struct check *c, size_t n)
 		const struct ggu_kv *kv = list(c, lists[i].key, lists[i].item);
 		if (kv && ggu_kv_n(kv) != n)
 			check_report(c, CHECK_TOKEN_LISTS, 0, ggu_kv_offset(kv), lists[i].key,
-				"has %zu items for %zu tokens", ggu_kv_n(kv), n);
+				"has %zu item%s for %zu token%s", ggu_kv_n(kv), text_s(ggu_kv_n(kv)), n, text_s(n));
 	}
 }
 
@@ -38,8 +39,8 @@ static void check_ids(const struct check *c, size_t n)
 			strcmp(key.p + key.n - (sizeof tail - 1), tail) != 0)
 			continue;
 		if (ggu_kv_type(kv) == GGU_ARRAY || !ggu_kv_uint(kv, 0, &id) || id < n) continue;
-		check_report(c, CHECK_TOKEN_ID, 0, ggu_kv_offset(kv), key.p, "is %llu, but there are %zu tokens",
-			(unsigned long long)id, n);
+		check_report(c, CHECK_TOKEN_ID, 0, ggu_kv_offset(kv), key.p, "is %llu, but there %s %zu token%s",
+			(unsigned long long)id, n == 1 ? "is" : "are", n, text_s(n));
 	}
 }
 
@@ -100,8 +101,8 @@ static void check_vocab(const struct check *c, size_t n)
 {
 	const struct ggu_tensor *t = ggu_file_find(c->f, "token_embd.weight");
 	if (t && t->n_dims > 1 && t->ne[1] < n)
-		check_report(c, CHECK_VOCAB, t->source, t->entry, t->name, "has %llu rows for %zu tokens",
-			(unsigned long long)t->ne[1], n);
+		check_report(c, CHECK_VOCAB, t->source, t->entry, t->name, "has %llu row%s for %zu token%s",
+			(unsigned long long)t->ne[1], text_s(t->ne[1]), n, text_s(n));
 }
 
 void check_tokenizer(const struct check *c)

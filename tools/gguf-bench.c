@@ -288,7 +288,7 @@ static void print_text(const struct bench *b, const struct test *t, size_t n, co
 {
 	const struct limits *l = &b->limits;
 	char *masked = text_mask(cpu, strlen(cpu));
-	printf("%s, %d thread%s, %s\n", masked, threads, threads == 1 ? "" : "s", quant_selected());
+	printf("%s, %d thread%s, %s\n", masked, threads, text_s((uint64_t)threads), quant_selected());
 	printf("limits: reads %.1f GB/s; products, GMAC/s: int16 %.0f, int8 %.0f, float %.0f",
 		l->read_gb, l->int16_gmacs, l->int8_gmacs, l->f32_gmacs);
 	if (l->amx_gmacs > 0) printf(", AMX %.0f", l->amx_gmacs);

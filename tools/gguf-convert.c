@@ -129,7 +129,7 @@ static void print_plan(const struct convert *c, const struct job *j, uint64_t fi
 		free(name);
 		free(from);
 	}
-	printf("%zu tensor%s; the file has %llu bytes\n", convert_n_tensors(c), convert_n_tensors(c) == 1 ? "" : "s",
+	printf("%zu tensor%s; the file has %llu bytes\n", convert_n_tensors(c), text_s(convert_n_tensors(c)),
 		(unsigned long long)file_bytes);
 }
 

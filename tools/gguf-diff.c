@@ -298,8 +298,9 @@ static void diff_data(struct work *w)
 		json_put(j, "first", json_of_uint(first));
 	} else {
 		char *n = text_mask(t->name, t->name_bytes);
-		printf("data %s: %llu of %llu bytes differ, the first is byte %llu of the tensor\n", n,
-			(unsigned long long)differing, (unsigned long long)t->bytes, (unsigned long long)first);
+		printf("data %s: %llu of %llu byte%s differ%s, the first is byte %llu of the tensor\n", n,
+			(unsigned long long)differing, (unsigned long long)t->bytes, text_s(t->bytes),
+			differing == 1 ? "s" : "", (unsigned long long)first);
 		free(n);
 	}
 }

@@ -232,7 +232,7 @@ static void print_header(const char *name, const struct ggu_file *f, const struc
 	if (!t->all.n) printf("no tensors\n");
 	else
 		printf("%s parameters in %" PRIu64 " tensor%s, %.2f bits per weight\n", msg_count(t->all.weights),
-			t->all.n, t->all.n == 1 ? "" : "s", bits(&t->all));
+			t->all.n, text_s(t->all.n), bits(&t->all));
 	free(shown);
 	free(a);
 }
@@ -327,7 +327,7 @@ static void print_types(const struct totals *t)
 static void print_estimate(const struct estimate *e)
 {
 	if (!e->known) return;
-	printf("\n%sestimate for a context of %" PRIu64 " tokens%s\n", bold, e->n_ctx, plain);
+	printf("\n%sestimate for a context of %" PRIu64 " token%s%s\n", bold, e->n_ctx, text_s(e->n_ctx), plain);
 	printf("  weights  %10s\n", msg_bytes(e->weights));
 	printf("  KV cache %10s  %sas %s and %s%s\n", msg_bytes(e->kv_cache), dim, ggu_type_info(cache.k_type)->name,
 		ggu_type_info(cache.v_type)->name, plain);

@@ -10,6 +10,7 @@
 #include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
 #include "../libgguf/size.h"
+#include "../libgguf/text.h"
 #include "load.h"
 #include "msg.h"
 #include "opt.h"
@@ -172,7 +173,7 @@ static void run(struct group *g)
 	float *rows;
 	if (!l->n) return;
 	rows = malloc(size_times(l->n_ids, size_times(width, sizeof *rows)));
-	if (!rows) msg_die("out of memory for %zu rows", l->n_ids);
+	if (!rows) msg_die("out of memory for %zu row%s", l->n_ids, text_s(l->n_ids));
 	make_work(g);
 	*(o.hidden ? &c.hidden : &c.rows) = rows;
 	for (size_t i = 0; i < l->n; at += l->part[i++].n) {

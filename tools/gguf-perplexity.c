@@ -10,6 +10,7 @@
 #include <string.h>
 #include "../libgguf/pool.h"
 #include "../libgguf/size.h"
+#include "../libgguf/text.h"
 #include "load.h"
 #include "logits_file.h"
 #include "msg.h"
@@ -191,8 +192,8 @@ static void read_text(struct job *j, const char *path)
 		bool scored = i%(size_t)o.ctx > j->first;
 		size_t most = scored ? model_n_logits(j->a) : model_n_vocab(j->a);
 		if ((size_t)j->ids[i] >= most)
-			msg_die("%s: token %d is in its vocabulary, but it has only %zu %s", o.model, (int)j->ids[i],
-				most, scored ? "logits" : "embeddings");
+			msg_die("%s: token %d is in its vocabulary, but it has only %zu %s%s", o.model, (int)j->ids[i],
+				most, scored ? "logit" : "embedding", text_s(most));
 	}
 }
 
@@ -213,13 +214,14 @@ static void check_base(struct job *j)
 	const int32_t *saved;
 	if (j->from_file) of_base = j->base.n_vocab;
 	if (of_base != n_logits)
-		msg_die("%s has %zu logits, %s %zu: they cannot be compared", o.model, n_logits, o.base, of_base);
+		msg_die("%s has %zu logit%s, %s %zu: they cannot be compared", o.model, n_logits, text_s(n_logits),
+			o.base, of_base);
 	if (!j->from_file) return;
 	if (j->base.n_ctx != (size_t)o.ctx)
 		msg_die("%s: has windows of %zu tokens: use --ctx %zu", o.base, j->base.n_ctx, j->base.n_ctx);
 	if (j->base.n_chunk <= (size_t)o.from)
 		msg_die("%s: has only %zu window%s, none from %d on", o.base, j->base.n_chunk,
-			j->base.n_chunk == 1 ? "" : "s", o.from);
+			text_s(j->base.n_chunk), o.from);
 	if (j->windows > j->base.n_chunk - (size_t)o.from) {
 		j->windows = j->base.n_chunk - (size_t)o.from;
 		load_few_windows(o.base, j->windows, (uint64_t)o.from);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "../imatrix/imatrix.h"
 #include "../libgguf/pool.h"
+#include "../libgguf/text.h"
 #include "../quant/quant.h"
 #include "../quant/recipe.h"
 #include "calibrate.h"
@@ -141,7 +142,7 @@ static void check_shards(const struct run *r, uint32_t n_shards)
 {
 	void (*const tell)(const char *fmt, ...) = o.dry_run ? msg_warn : msg_die;
 	if (r->n < n_shards)
-		tell("%s: has %zu tensor%s, too few for %u shards", r->re.name, r->n, r->n == 1 ? "" : "s", n_shards);
+		tell("%s: has %zu tensor%s, too few for %u shards", r->re.name, r->n, text_s(r->n), n_shards);
 }
 /* RECIPE IN, IN RECIPE, RECIPE, or IN with --plan */
 static const struct recipe *operands(int n, char **v, const char **in)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "../libgguf/grow.h"
 #include "../libgguf/pool.h"
+#include "../libgguf/text.h"
 #include "../model/eval/sample.h"
 #include "../model/eval/session.h"
 #include "load.h"
@@ -90,8 +91,7 @@ static size_t context(const struct model *m, size_t n_prompt)
 	size_t n = o.ctx ? (size_t)o.ctx : n_prompt + (size_t)o.n, most = model_n_positions(m);
 	if (n > most) n = most;
 	if (n_prompt > n)
-		msg_die("the prompt has %zu tokens, more than the context of %zu position%s", n_prompt, n,
-			n == 1 ? "" : "s");
+		msg_die("the prompt has %zu tokens, more than the context of %zu position%s", n_prompt, n, text_s(n));
 	load_tell_context(m, o.model, n < n_prompt + (size_t)o.n ? n : n_prompt + (size_t)o.n);
 	return n;
 }
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
 	}
 	/* so that the shell's prompt begins on a line of its own */
 	if (last != '\n' && isatty(STDOUT_FILENO)) put("\n", 1);
-	if (full) msg_note("the context of %zu position%s is full", full, full == 1 ? "" : "s");
+	if (full) msg_note("the context of %zu position%s is full", full, text_s(full));
 	out_commit(out);
 	detokenizer_free(d);
 	tokenizer_free(t);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/size.h"
+#include "../libgguf/text.h"
 #include "msg.h"
 #include "opt.h"
 #include "out.h"
@@ -113,8 +114,8 @@ static void as_in(struct split *s, const struct ggu_file *like)
 	size_t *next, from = 0;         /* where the next tensor of each shard goes: in the end, where the shard ends */
 	s->n_shards = ggu_file_n_sources(like);
 	if (ggu_file_n_tensors(like) != s->n)
-		msg_die("%s has %zu tensors and %s %zu: are they the same model?", msg_name(s->name), s->n,
-			msg_name(o.like), ggu_file_n_tensors(like));
+		msg_die("%s has %zu tensor%s and %s %zu: are they the same model?", msg_name(s->name), s->n,
+			text_s(s->n), msg_name(o.like), ggu_file_n_tensors(like));
 	s->first = msg_need(calloc((size_t)s->n_shards + 1, sizeof *s->first));
 	next = s->first + 1;
 	for (size_t i = 0; i < s->n; i++) next[ggu_file_tensor(like, i)->source]++;
@@ -187,7 +188,7 @@ static void show(const struct split *s)
 		char *name = shard_name(o.output, i, s->n_shards), *shown = text_mask(name, strlen(name));
 		size_t n = s->first[i + 1] - s->first[i];
 		struct ggu_writer *w = writer(s, i, s->n_shards, s->first[i], s->first[i + 1]);
-		printf("%s  %zu tensor%s, %s\n", shown, n, n == 1 ? "" : "s", msg_bytes(ggu_writer_file_bytes(w)));
+		printf("%s  %zu tensor%s, %s\n", shown, n, text_s(n), msg_bytes(ggu_writer_file_bytes(w)));
 		ggu_writer_free(w);
 		free(shown);
 		free(name);

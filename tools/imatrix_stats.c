@@ -232,10 +232,11 @@ static void print_text(const struct imatrix *im, const char *path, const struct 
 {
 	char *shown = text_mask(path, strlen(path));
 	int wide = 6;
-	printf("%s: %zu tensor%s, %llu chunk%s", shown, n, n == 1 ? "" : "s", (unsigned long long)imatrix_chunks(im),
-		imatrix_chunks(im) == 1 ? "" : "s");
+	printf("%s: %zu tensor%s, %llu chunk%s", shown, n, text_s(n), (unsigned long long)imatrix_chunks(im),
+		text_s(imatrix_chunks(im)));
 	if (imatrix_chunk_tokens(im))           /* which the old form does not have */
-		printf(" of %llu tokens", (unsigned long long)imatrix_chunk_tokens(im));
+		printf(" of %llu token%s", (unsigned long long)imatrix_chunk_tokens(im),
+			text_s(imatrix_chunk_tokens(im)));
 	free(shown);
 	for (size_t i = 0; i < imatrix_n_datasets(im); i++) {
 		shown = text_mask(imatrix_dataset(im, i), strlen(imatrix_dataset(im, i)));
@@ -256,7 +257,8 @@ static void print_text(const struct imatrix *im, const char *path, const struct 
 			100*s[i].active, 100*s[i].entropy, 100*s[i].outliers);
 		print_similarity(s[i].similarity);
 		if (s[i].seen < s[i].n_mat)
-			printf("  %zu of %zu matrices were never used\n", s[i].n_mat - s[i].seen, s[i].n_mat);
+			printf("  %zu of %zu matri%s never used\n", s[i].n_mat - s[i].seen, s[i].n_mat,
+				s[i].n_mat == 1 ? "x was" : s[i].n_mat - s[i].seen == 1 ? "ces was" : "ces were");
 		free(t);
 	}
 	if (n_layers) printf("\n%5s %8s %11s %10s %8s\n", "layer", "tensors", "sum", "mean", "similar");

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+#include "../libgguf/text.h"
 #include "../libgguf/whole.h"
 #include "inplace.h"
 #include "msg.h"
@@ -79,7 +80,8 @@ static bool read_journal(const char *name, uint64_t size, unsigned char **p, str
 	if (fd < 0 && errno == ENOENT) return false;
 	if (fd < 0 || fstat(fd, &st)) msg_die("%s: %s", name, strerror(errno));
 	if (st.st_size < HEAD + TAIL || (uint64_t)st.st_size > SIZE_MAX/2)
-		msg_die("%s: damaged: it has %lld bytes", name, (long long)st.st_size);
+		msg_die("%s: damaged: it has %lld byte%s", name, (long long)st.st_size,
+			text_s((uint64_t)st.st_size));
 	n = (size_t)st.st_size - HEAD - TAIL;
 	*p = msg_need(malloc((size_t)st.st_size));
 	if (!get_at(fd, *p, (size_t)st.st_size, 0)) msg_die("%s: %s", name, strerror(errno));

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/text.h"
 #include "../libgguf/whole.h"
 #include "../quant/attn.h"
 #include "load.h"
@@ -96,8 +97,8 @@ void load_tell_context(const struct model *m, const char *path, size_t n)
 	ggu_meta_str(meta, "general.architecture", &arch);
 	snprintf(key, sizeof key, "%.*s.context_length", arch.n < 200 ? (int)arch.n : 0, arch.p);
 	if (ggu_meta_uint(meta, key, &trained) && trained && trained < n)
-		msg_warn("%s: was trained for %llu positions, fewer than the %zu of this context", path,
-			(unsigned long long)trained, n);
+		msg_warn("%s: was trained for %llu position%s, fewer than the %zu of this context", path,
+			(unsigned long long)trained, text_s(trained), n);
 }
 
 static uint32_t cache_type(const char *option, const char *name, uint32_t dflt)
@@ -161,8 +162,8 @@ size_t load_windows(const struct load_windows *w, struct tokenizer *t, const cha
 		msg_die("%s: %zu token%s no window of %zu: give more text or a smaller --ctx", shown, n_ids,
 			n_ids == 1 ? " makes" : "s make", w->ctx);
 	if (there <= w->from)
-		msg_die("%s: has only %zu window%s, none from %llu on", shown, there,
-			there == 1 ? "" : "s", (unsigned long long)w->from);
+		msg_die("%s: has only %zu window%s, none from %llu on", shown, there, text_s(there),
+			(unsigned long long)w->from);
 	there -= (size_t)w->from;
 	memmove(*ids, *ids + (size_t)w->from*w->ctx, there*w->ctx*sizeof **ids);
 	if (w->chunks > there) load_few_windows(shown, there, w->from);
@@ -171,9 +172,8 @@ size_t load_windows(const struct load_windows *w, struct tokenizer *t, const cha
 
 void load_few_windows(const char *file, size_t n, uint64_t from)
 {
-	const char *many = n == 1 ? "" : "s";
-	if (from) msg_warn("%s: has only %zu window%s from %llu on", file, n, many, (unsigned long long)from);
-	else msg_warn("%s: has only %zu window%s", file, n, many);
+	if (from) msg_warn("%s: has only %zu window%s from %llu on", file, n, text_s(n), (unsigned long long)from);
+	else msg_warn("%s: has only %zu window%s", file, n, text_s(n));
 }
 
 bool load_id(const char *file, const char *text, const char **p, bool lines, size_t n_vocab, int32_t *id)

@@ -110,8 +110,8 @@ bool logits_file_read_head(struct logits_file *l, FILE *f, const char *name)
 	get(l, start + sizeof magic, sizeof start - sizeof magic);
 	for (int i = 0; i < 3; i++) head[i] = (int32_t)get_u32(start + sizeof magic + 4*i);
 	if (head[0] < 4 || head[1] < 1 || head[2] < 1 || head[0] > 1 << 24 || head[1] > 1 << 24)
-		msg_die("%s: byte 8: %d windows of %d tokens with a vocabulary of %d make no sense", name, head[2],
-			head[0], head[1]);
+		msg_die("%s: byte 8: %d window%s of %d token%s with a vocabulary of %d make%s no sense", name, head[2],
+			head[2] == 1 ? "" : "s", head[0], head[0] == 1 ? "" : "s", head[1], head[2] == 1 ? "s" : "");
 	l->n_ctx = (size_t)head[0];
 	l->n_vocab = (size_t)head[1];
 	l->n_chunk = (size_t)head[2];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/pool.h"
+#include "../libgguf/text.h"
 #include "../model/util/file.h"
 #include "load.h"
 #include "msg.h"
@@ -212,7 +213,7 @@ static void done(void *ctx, size_t i, const struct recode_result *got, double er
 	if (got->n_lost) {
 		char which[100];
 		snprintf(which, sizeof which, "%s of %g or more, which %s may not be able to hold",
-			got->n_lost == 1 ? "" : "s", fmin((double)recode_range(to), FLOAT_RANGE),
+			text_s(got->n_lost), fmin((double)recode_range(to), FLOAT_RANGE),
 			ggu_type_info(to)->name);
 		tell(w, t, got->n_lost, which, got->lost_at);
 	}

@@ -83,7 +83,7 @@ void remake_table_total(FILE *f, const struct remake *r, uint64_t file_bytes)
 {
 	struct sizes s = sizes(r);
 	fprintf(f, "%zu tensor%s, %s weights: %s (%.2f bits per weight) became %s (%.2f); the file has %llu bytes\n",
-		r->n, r->n == 1 ? "" : "s", msg_count(s.weights), msg_bytes(s.before), bits(s.before, s.weights),
+		r->n, text_s(r->n), msg_count(s.weights), msg_bytes(s.before), bits(s.before, s.weights),
 		msg_bytes(s.after), bits(s.after, s.weights), (unsigned long long)file_bytes);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "../libgguf/text.h"
 #include "../libgguf/types.h"
 #include "../model/util/file.h"
 #include "../model/util/yaml.h"
@@ -137,8 +138,8 @@ static void plan_item(const struct plan *p, const struct yaml_node *item)
 		msg_die("%s: line %u: %s", p->path, item->line, no_type(type->text, text));
 	to = info->id;
 	if (!ggu_type_bytes(to, t->ne[0], &unused))
-		msg_die("%s: line %u: rows of %llu weights are not a whole number of %s blocks", p->path, item->line,
-			(unsigned long long)t->ne[0], ggu_type_info(to)->name);
+		msg_die("%s: line %u: rows of %llu weight%s are not a whole number of %s blocks", p->path, item->line,
+			(unsigned long long)t->ne[0], text_s(t->ne[0]), ggu_type_info(to)->name);
 	if (!p->may_need_matrix && to != t->type && quant_needs_importance(to) && !recipe_needs_no_importance(t->name))
 		msg_die("%s: line %u: %s as %s needs an importance matrix (-i FILE)", p->path, item->line, name->text,
 			ggu_type_info(to)->name);

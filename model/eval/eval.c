@@ -3,6 +3,7 @@
  * head.c makes logits from the rows that come out. */
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "../../libgguf/try.h"
 #include "model_internal.h"
 #include "op.h"
@@ -206,7 +207,7 @@ static enum ggu_status check(const struct work *w, const struct part *p, size_t 
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %d positions", MODEL_MAX_POS);
 	if (g->positions.name && end > g->positions.n_out)
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, g->positions.name,
-			"the model has only %zu positions", g->positions.n_out);
+			"the model has only %zu position%s", g->positions.n_out, text_s(g->positions.n_out));
 	if (g->whole && (p->n > w->n_batch || (p->n && pos)))
 		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
 			"the model needs whole sequences in one batch: %zu tokens in batches of %zu", end, w->n_batch);

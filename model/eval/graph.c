@@ -2,6 +2,7 @@
  * graph.c - the `graph` part of an architecture file, resolved for one model: input, layers of steps, output.
  * build.c reads mappings, the operators their own. */
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "../../libgguf/try.h"
 #include "op.h"
 
@@ -212,8 +213,8 @@ static enum ggu_status layers(struct builder *b)
 	if (n != (double)g->n_layer)
 		return build_fail(b, yaml_get(root, "layers"), "layers", "expected a whole number");
 	if (g->n_layer > ggu_file_n_tensors(b->f))
-		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "block_count", "%zu layers, but %zu tensors",
-			g->n_layer, ggu_file_n_tensors(b->f));
+		return ggu_fail(b->err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "block_count", "%zu layer%s, but %zu tensor%s",
+			g->n_layer, text_s(g->n_layer), ggu_file_n_tensors(b->f), text_s(ggu_file_n_tensors(b->f)));
 	g->layer = build_alloc(b, g->n_layer*sizeof *g->layer);
 	if (!g->layer) return GGU_ERR_NOMEM;
 	for (size_t i = 0; i < g->n_layer; i++) {

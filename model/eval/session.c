@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * session.c - see session.h. A call is a model_call with one part. */
 #include <stdlib.h>
+#include "../../libgguf/text.h"
 #include "model_internal.h"
 #include "session.h"
 
@@ -48,7 +49,8 @@ enum ggu_status session_eval(struct session *s, const struct session_eval *e, st
 		.tap_ctx = e->tap_ctx };
 	enum ggu_status st;
 	if (state_pos(s->state) > s->n_ctx || e->n > s->n_ctx - state_pos(s->state))
-		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %zu positions", s->n_ctx);
+		return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "", "more than %zu position%s", s->n_ctx,
+			text_s(s->n_ctx));
 	if (wanted && !(c.rows = malloc(size_times(wanted, model_n_embd(s->m)*sizeof *c.rows))))
 		return ggu_no_memory(err);
 	st = model_eval(s->work, &c, err);

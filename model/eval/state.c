@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../libgguf/grow.h"
+#include "../../libgguf/text.h"
 #include "model_internal.h"
 
 static enum ggu_status no_memory(struct ggu_error *err)
@@ -77,8 +78,8 @@ static enum ggu_status no_such_cache(const char *what, size_t dim, uint32_t type
 {
 	const struct ggu_type_info *t = ggu_type_info(type);
 	return ggu_fail(err, GGU_ERR_UNSUPPORTED, GGU_NO_OFFSET, "",
-		"%s have heads of %zu numbers, which a cache of type %s in blocks of %u cannot hold", what, dim,
-		t ? t->name : "none", t ? t->block_weights : 0);
+		"%s have heads of %zu number%s, which a cache of type %s in blocks of %u cannot hold", what, dim,
+		text_s(dim), t ? t->name : "none", t ? t->block_weights : 0);
 }
 static enum ggu_status shapes(struct state *s, const struct state_options *o, struct ggu_error *err)
 {
@@ -251,7 +252,7 @@ enum ggu_status state_truncate(struct state *s, size_t n, struct ggu_error *err)
 {
 	size_t i = 0;
 	if (n > s->pos) return ggu_fail(err, GGU_ERR_RANGE, GGU_NO_OFFSET, "",
-		"cannot be cut to %zu positions: it has %zu", n, s->pos);
+		"cannot be cut to %zu position%s: it has %zu", n, text_s(n), s->pos);
 	if (n == s->pos) return GGU_OK;
 	if (!n) {
 		state_rewind(s);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "../../libgguf/pool.h"
 #include "../../libgguf/size.h"
+#include "../../libgguf/text.h"
 #include "model_internal.h"
 
 /* ---- the plan of a batch ---- */
@@ -147,8 +148,8 @@ static enum ggu_status make(struct work **out, const struct work *as, struct ggu
 	if (w) *w = *as;
 	if (!w || !allocate(w)) {
 		work_free(w);
-		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for batches of %zu tokens",
-			as->n_batch);
+		return ggu_fail(err, GGU_ERR_NOMEM, GGU_NO_OFFSET, "", "out of memory for batches of %zu token%s",
+			as->n_batch, text_s(as->n_batch));
 	}
 	*out = w;
 	return GGU_OK;

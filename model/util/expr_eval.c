@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "../../libgguf/try.h"
 #include "../../quant/vec.h"
 #include "expr_internal.h"
@@ -268,7 +269,8 @@ enum ggu_status expr_layer(const struct expr_value *args, size_t n_args, int64_t
 	if (i < 0) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "layer: a list has no value outside the layers");
 	if (args->u.list.n != n)
 		return ggu_fail(err, GGU_ERR_FORMAT, 0, "",
-			"layer: the list has %zu values, but the number of layers is %zu", args->u.list.n, n);
+			"layer: the list has %zu value%s, but the number of layers is %zu", args->u.list.n,
+			text_s(args->u.list.n), n);
 	*v = args->u.list.v[i];
 	return GGU_OK;
 }

@@ -3,6 +3,7 @@
  * that ended. */
 #include <string.h>
 #include "../../libgguf/span.h"
+#include "../../libgguf/text.h"
 #include "charsmap.h"
 
 enum ggu_status charsmap_read(struct charsmap *m, const void *bytes, size_t n, struct ggu_error *err)
@@ -14,7 +15,7 @@ enum ggu_status charsmap_read(struct charsmap *m, const void *bytes, size_t n, s
 			"ends within its trie");
 	if (!size || size%4)
 		return ggu_fail(err, GGU_ERR_FORMAT, GGU_NO_OFFSET, "precompiled_charsmap",
-			"a trie of %lu bytes is not a whole number of units", (unsigned long)size);
+			"a trie of %lu byte%s is not a whole number of units", (unsigned long)size, text_s(size));
 	texts = s;
 	if (texts.n && texts.p[texts.n - 1])
 		return ggu_fail(err, GGU_ERR_TRUNCATED, GGU_NO_OFFSET, "precompiled_charsmap",

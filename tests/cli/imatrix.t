@@ -246,7 +246,7 @@ jq -r '.tensors[] | [.name, .sum, .min, .max, .mean, .sd, (.active, .entropy, .o
 gguf-imatrix --stats experts.gguf | grep weight | sed 's/ %//g; s/  */ /g' >got
 same "... and in words the same" got want
 is "... a matrix that no token has reached is said" \
-	"$(gguf-imatrix --stats experts.gguf | grep -A 1 'blk[.]1[.]a' | sed 1d)" "  1 of 4 matrices were never used"
+	"$(gguf-imatrix --stats experts.gguf | grep -A 1 'blk[.]1[.]a' | sed 1d)" "  1 of 4 matrices was never used"
 
 norm=$(gguf-info --json m.gguf | jq '.data_offset + (.tensors[] | select(.name == "blk.2.attn_norm.weight").offset)')
 cp m.gguf nan.model

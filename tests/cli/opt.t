@@ -348,6 +348,19 @@ gguf-run -m ODD
 gguf-bench -m ODD
 END
 rm "$odd"
+# one TEXT COMMAND...: it prints a line that ends so
+one() { want=$1; shift; is "one thing is no plural: $want" "$("$@" 2>&1 </dev/null | grep -c -- "$want\$")" 1; }
+gguf-edit --set tokenizer.ggml.model=str:llama --set 'tokenizer.ggml.scores=f32[]:[1]' -o scores.gguf m.gguf
+gguf-edit --set tokenizer.ggml.model=str:llama --set 'tokenizer.ggml.tokens=str[]:["a"]' -o tokens.gguf m.gguf
+printf 'kv str general.architecture llama\ntensor f32 a 1 4\n' | "$T/tool_gguf" >single.gguf
+cp m.gguf byte.gguf
+printf '\177' | dd of=byte.gguf bs=1 seek=$(($(wc -c <m.gguf) - 1)) conv=notrunc 2>dd.err
+one 'for a context of 1 token' gguf-info --ctx 1 m.gguf
+one 'has 1 item for 26 tokens .*' gguf-check scores.gguf
+one 'has 4 items for 1 token \[.*' gguf-check tokens.gguf
+one ': 1 of 25600 bytes differs, .*' gguf-diff m.gguf byte.gguf
+one 'single.gguf has 1 tensor and m.gguf 5: .*' gguf-split --like m.gguf -o x single.gguf
+one '1 tensor, too few for 2 shards' gguf-quantize -n --shards 2 q8_0 single.gguf
 is "an empty name can be seen" "$(gguf-info --get '' m.gguf 2>&1; gguf-edit --delete '' m.gguf 2>&1)" \
 	"gguf-info: m.gguf: no key ''
 gguf-edit: m.gguf: no key ''"
