@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../libgguf/text.h"
@@ -13,6 +15,20 @@
 #include "msg.h"
 
 struct spec { enum ggu_kv_type base; unsigned depth; };
+/* where a value is from */
+struct source { const char *key; bool in_file; };
+
+static _Noreturn void wrong(const struct source *from, const char *fmt, ...) MSG_PRINTF(2, 3);
+static void wrong(const struct source *from, const char *fmt, ...)
+{
+	char what[400];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof what, fmt, ap);
+	va_end(ap);
+	if (from->in_file) msg_die("%s: %s", from->key, what);
+	msg_usage("%s: %s", from->key, what);
+}
 
 /* "u8 (0 to 255)": a type, with the range of integers. */
 static const char *valid(enum ggu_kv_type t)
@@ -86,52 +102,53 @@ static bool set_item(struct ggu_meta *m, enum ggu_kv_type t, const json_t *j)
 static void must(enum ggu_status s, const char *key)
 {
 	if (s == GGU_ERR_NOMEM) msg_die("out of memory");
-	if (s) msg_die("%s: not a valid key: it is empty, contains NUL or is longer than 65535 bytes", key);
+	if (s) msg_usage("%s: not a valid key: it is empty, contains NUL or is longer than 65535 bytes", key);
 }
 static void *room(size_t n, size_t size)
 {
 	return msg_need(calloc(n + 1, size));
 }
 
-static void set_numbers(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const json_t *list, const char *shown)
+static void set_numbers(struct ggu_meta *m, const char *key, enum ggu_kv_type t, const json_t *list,
+	const struct source *from)
 {
 	const size_t n = json_array_size(list), width = ggu_kv_type_bytes(t);
 	struct ggu_meta *item = msg_need(ggu_meta_new());
 	unsigned char *packed = room(n, width);
 	for (size_t i = 0; i < n; i++) {
 		if (!set_item(item, t, json_array_get(list, i)))
-			msg_die("%s: item %zu is not a valid %s", shown, i, valid(t));
+			wrong(from, "item %zu is not a valid %s", i, valid(t));
 		memcpy(packed + i*width, ggu_kv_data(ggu_meta_find(item, "item")), width);
 	}
 	must(ggu_meta_set_array(m, key, t, packed, n), key);
 	free(packed);
 	ggu_meta_free(item);
 }
-static void set_strings(struct ggu_meta *m, const char *key, const json_t *list, const char *shown)
+static void set_strings(struct ggu_meta *m, const char *key, const json_t *list, const struct source *from)
 {
 	const size_t n = json_array_size(list);
 	struct ggu_str *s = room(n, sizeof *s);
 	for (size_t i = 0; i < n; i++) {
 		const json_t *j = json_array_get(list, i);
-		if (!json_is_string(j)) msg_die("%s: item %zu is not a string", shown, i);
+		if (!json_is_string(j)) wrong(from, "item %zu is not a string", i);
 		s[i] = (struct ggu_str){ json_string_value(j), json_string_length(j) };
 	}
 	must(ggu_meta_set_strs(m, key, s, n), key);
 	free(s);
 }
-static void set_list(struct ggu_meta *m, const char *key, struct spec s, const json_t *list, const char *shown)
+static void set_list(struct ggu_meta *m, const char *key, struct spec s, const json_t *list, const struct source *from)
 {
 	const size_t n = json_array_size(list);
 	const struct ggu_kv **sub = room(n, sizeof *sub);
 	struct ggu_meta *lists = msg_need(ggu_meta_new());
 	char name[24];
-	if (!json_is_array(list)) msg_die("%s: not a JSON array", shown);
-	if (s.depth == 1 && s.base == GGU_STRING) set_strings(m, key, list, shown);
-	else if (s.depth == 1) set_numbers(m, key, s.base, list, shown);
+	if (!json_is_array(list)) wrong(from, "not a JSON array");
+	if (s.depth == 1 && s.base == GGU_STRING) set_strings(m, key, list, from);
+	else if (s.depth == 1) set_numbers(m, key, s.base, list, from);
 	else {
 		for (size_t i = 0; i < n; i++) {
 			snprintf(name, sizeof name, "%zu", i);
-			set_list(lists, name, (struct spec){ s.base, s.depth - 1 }, json_array_get(list, i), shown);
+			set_list(lists, name, (struct spec){ s.base, s.depth - 1 }, json_array_get(list, i), from);
 		}
 		for (size_t i = 0; i < n; i++) sub[i] = ggu_meta_at(lists, i);
 		must(ggu_meta_set_arrays(m, key, sub, n), key);
@@ -160,7 +177,7 @@ static char *quote_integers(const char *text, size_t n, size_t *to_n)
 	return copy;
 }
 
-static json_t *parse_list(const char *key, enum ggu_kv_type base, const char *text, size_t n)
+static json_t *parse_list(const struct source *from, enum ggu_kv_type base, const char *text, size_t n)
 {
 	json_error_t e;
 	json_t *list = json_loadb(text, n, JSON_ALLOW_NUL, &e);
@@ -170,25 +187,27 @@ static json_t *parse_list(const char *key, enum ggu_kv_type base, const char *te
 		list = json_loadb(quoted, quoted_n, JSON_ALLOW_NUL, &e);
 		free(quoted);
 	}
-	if (!list) msg_die("%s: not a JSON array: line %d, column %d: %s", key, e.line, e.column, e.text);
+	if (!list) wrong(from, "not a JSON array: line %d, column %d: %s", e.line, e.column, e.text);
 	return list;
 }
 
-void edit_value(struct ggu_meta *m, const char *key, const char *type, size_t type_n, const char *text, size_t n)
+void edit_value(struct ggu_meta *m, const char *key, const struct edit_value *v)
 {
-	struct spec s = parse_type(key, type, type_n);
-	if (s.depth > 8) msg_die("%s: arrays are nested more than 8 deep", key);        /* the reader's bound */
+	const struct source from = { key, v->in_file };
+	struct spec s = parse_type(key, v->type, v->type_n);
+	size_t n = v->n;
+	if (s.depth > 8) msg_usage("%s: arrays are nested more than 8 deep", key);      /* the reader's bound */
 	if (s.depth) {
-		json_t *list = parse_list(key, s.base, text, n);
-		set_list(m, key, s, list, key);
+		json_t *list = parse_list(&from, s.base, v->text, n);
+		set_list(m, key, s, list, &from);
 		json_decref(list);
 	} else if (s.base == GGU_STRING) {
-		must(ggu_meta_set_str(m, key, text, n), key);
+		must(ggu_meta_set_str(m, key, v->text, n), key);
 	} else {
-		while (n && text[n - 1] && strchr(" \t\r\n", text[n - 1])) n--;        /* the last line of a file */
-		char *word = msg_need(strndup(text, n));
+		while (v->in_file && n && (v->text[n - 1] == '\n' || v->text[n - 1] == '\r')) n--;
+		char *word = msg_need(strndup(v->text, n));
 		if (strlen(word) != n || !set_scalar(m, key, s.base, word))
-			msg_die("%s: '%.40s' is not a valid %s", key, word, valid(s.base));
+			wrong(&from, "'%.40s' is not a valid %s", word, valid(s.base));
 		free(word);
 	}
 }

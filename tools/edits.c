@@ -75,10 +75,12 @@ void edits_read_files(struct edits *all, const char *model)
 
 static void apply_set(struct edited *m, const struct edit *e)
 {
-	const char *type, *value;
-	char *key = part(e, &type);
-	size_t n = type_bytes(e, key, type, &value);
-	edit_value(m->meta, key, type, n, e->text ? e->text : value, e->text ? e->n : strlen(value));
+	struct edit_value v = { .in_file = e->file != NULL };
+	char *key = part(e, &v.type);
+	v.type_n = type_bytes(e, key, v.type, &v.text);
+	v.n = v.in_file ? e->n : strlen(v.text);
+	if (v.in_file) v.text = e->text;
+	edit_value(m->meta, key, &v);
 	free(key);
 }
 static void apply_rename(struct edited *m, const struct edit *e)
@@ -88,8 +90,8 @@ static void apply_rename(struct edited *m, const struct edit *e)
 	enum ggu_status s = ggu_meta_rename(m->meta, from, to);
 	if (s == GGU_ERR_MISSING) msg_die("%s: no key '%s'", msg_name(m->name), from);
 	if (s == GGU_ERR_STATE) msg_die("%s: key '%s' already exists", msg_name(m->name), to);
-	if (s)
-		msg_die("--rename %s: %s", e->arg, s == GGU_ERR_NOMEM ? "out of memory" : "the new key is too long");
+	if (s == GGU_ERR_NOMEM) msg_die("out of memory");
+	if (s) msg_usage("--rename %s: the new key is too long", e->arg);
 	free(from);
 }
 static struct ggu_str tensor_name(const void *m, size_t i)

@@ -54,17 +54,32 @@ for bad in u8:256 u8:-1 i8:128 i8:-129 u32:1.5 u32: u32:x u64:184467440737095516
 	f32:1e39 f64: f64:-1e400 bool:1 bool:yes \
 	'u8[]:[256]' 'u8[]:[1.5]' 'u8[]:5' 'u8[]:[1' 'u8[]:[1] 2' 'u64[]:[18446744073709551616]' \
 	'str[]:[18446744073709551615]' 'str[]:["\", 18446744073709551615]' 'i64[]:[9223372036854775808]' \
-	'str[]:[1]' 'u8[][]:[1]' 'bool[]:[1]' 'arr:1' 'u7:1' '[]:[]' 5 'u32:0x10' 'u32: 5'; do
+	'str[]:[1]' 'u8[][]:[1]' 'bool[]:[1]' 'arr:1' 'u7:1' '[]:[]' 5 'u32:0x10' 'u32: 5' \
+	'u32:5 ' 'f32:1 ' 'bool:true ' 'u32:5
+'; do
 	not_ok "refused: $bad" 2 gguf-edit --set "test.new=$bad" -o never.gguf m.gguf
 done
 # says TYPE:VALUE MESSAGE
-says() { is "... $1, and says why" "$(gguf-edit --set "k=$1" -o never.gguf m.gguf 2>&1)" "gguf-edit: k: $2"; }
+says() { is "... $1, and says why" "$(gguf-edit --set "k=$1" -o never.gguf m.gguf 2>&1)" "gguf-edit: k: $2
+Try 'gguf-edit -h'."; }
 says u8:256 "'256' is not a valid u8 (0 to 255)"
 says i64:9223372036854775808 "'9223372036854775808' is not a valid i64 (-9223372036854775808 to 9223372036854775807)"
 says u64:18446744073709551616 "'18446744073709551616' is not a valid u64 (0 to 18446744073709551615)"
 says 'u64[]:[0, -1]' "item 1 is not a valid u64 (0 to 18446744073709551615)"
 says 'i64[]:[-9223372036854775809]' "item 0 is not a valid i64 (-9223372036854775808 to 9223372036854775807)"
 says f32:1e39 "'1e39' is not a valid f32"
+says 'u8:1 ' "'1 ' is not a valid u8 (0 to 255)"
+says 'str[]:[1]' "item 0 is not a string"
+says 'u8[]:{}' "not a JSON array"
+says 'u8[][][][][][][][][]:[]' "arrays are nested more than 8 deep"
+key=$(printf "%065536d" 0)
+is "refused: a key that is too long" "$(gguf-edit --set "$key=str:" -o never.gguf m.gguf 2>&1 | sed 's/0[0.]*/0/')" \
+	"gguf-edit: 0: not a valid key: it is empty, contains NUL or is longer than 65535 bytes
+Try 'gguf-edit -h'."
+is "... a new name of one" "$(gguf-edit --rename "general.name=$key" -o never.gguf m.gguf 2>&1 |
+	sed 's/0[0.]*/0/')" \
+	"gguf-edit: --rename general.name=0: the new key is too long
+Try 'gguf-edit -h'."
 not_ok "refused: no key" 2 gguf-edit --set =u8:1 -o never.gguf m.gguf
 not_ok "refused: 9 levels of arrays" 2 gguf-edit --set 'k=u8[][][][][][][][][]:[]' -o never.gguf m.gguf
 not_ok "refused: an alignment of 48" 2 gguf-edit --set general.alignment=u32:48 -o never.gguf m.gguf
@@ -81,6 +96,11 @@ gguf-info --json e.gguf | jq -j '.metadata["tokenizer.chat_template"]' >got
 same "... to its last byte" got template
 ok "a number from a file, with a line end" \
 	sh -c 'echo 7 >seven && gguf-edit --set-file test.n=u8:seven -o e.gguf m.gguf'
+printf '7\r\n' >seven
+ok "... that of another system" gguf-edit --set-file test.n=u8:seven -o e.gguf m.gguf
+printf '7 \n' >seven
+is "... but not with a blank" "$(gguf-edit --set-file test.n=u8:seven -o never.gguf m.gguf 2>&1)" \
+	"gguf-edit: test.n: '7 ' is not a valid u8 (0 to 255)"
 printf '7\0008' >seven
 not_ok "refused: a number from a file with a NUL" 2 gguf-edit --set-file test.n=u8:seven -o never.gguf m.gguf
 printf '7\000' >seven

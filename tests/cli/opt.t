@@ -175,6 +175,8 @@ done <<'END'
 --rename-tensor expects OLD=NEW, not '=b'|gguf-edit --rename-tensor =b m.gguf
 --rename-tensor expects OLD=NEW, not 'output.weight='|gguf-edit --rename-tensor output.weight= m.gguf
 --rename expects OLD=NEW, not 'general.name='|gguf-edit --rename general.name= m.gguf
+a: 'x' is not a valid bool|gguf-edit --set a=bool:x m.gguf
+a: item 0 is not a valid bool|gguf-edit --set a=bool[]:[1] m.gguf
 a: no type: --set expects KEY=TYPE:VALUE, such as a=str:1|gguf-edit --set a=1 m.gguf
 a: no type: --set-file expects KEY=TYPE:FILE, such as a=str:f|gguf-edit --set-file a=f none
 --set-file b: standard input is already read for another key|gguf-edit --set-file a=str:- --set-file b=str:- m.gguf
