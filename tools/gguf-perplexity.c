@@ -211,26 +211,27 @@ static void skip_base(struct job *j)
 static void check_base(struct job *j)
 {
 	size_t n_logits = model_n_logits(j->a), of_base = j->b ? model_n_logits(j->b) : n_logits;
+	const char *base = msg_name(o.base);
 	const int32_t *saved;
 	if (j->from_file) of_base = j->base.n_vocab;
 	if (of_base != n_logits)
 		msg_die("%s has %zu logit%s, %s %zu: they cannot be compared", o.model, n_logits, text_s(n_logits),
-			o.base, of_base);
+			base, of_base);
 	if (!j->from_file) return;
 	if (j->base.n_ctx != (size_t)o.ctx)
-		msg_die("%s: has windows of %zu tokens: use --ctx %zu", o.base, j->base.n_ctx, j->base.n_ctx);
+		msg_die("%s: has windows of %zu tokens: use --ctx %zu", base, j->base.n_ctx, j->base.n_ctx);
 	if (j->base.n_chunk <= (size_t)o.from)
-		msg_die("%s: has only %zu window%s, none from %d on", o.base, j->base.n_chunk,
+		msg_die("%s: has only %zu window%s, none from %d on", base, j->base.n_chunk,
 			text_s(j->base.n_chunk), o.from);
 	if (j->windows > j->base.n_chunk - (size_t)o.from) {
 		j->windows = j->base.n_chunk - (size_t)o.from;
-		load_few_windows(o.base, j->windows, (uint64_t)o.from);
+		load_few_windows(base, j->windows, (uint64_t)o.from);
 	}
 	skip_base(j);
 	saved = j->base.tokens + (size_t)o.from*(size_t)o.ctx;
 	for (size_t i = 0; i < j->windows*(size_t)o.ctx; i++)
 		if (saved[i] != j->ids[i])
-			msg_die("%s: token %zu is %d, but %d in this text", o.base, (size_t)o.from*(size_t)o.ctx + i,
+			msg_die("%s: token %zu is %d, but %d in this text", base, (size_t)o.from*(size_t)o.ctx + i,
 				(int)saved[i], (int)j->ids[i]);
 }
 
@@ -251,7 +252,7 @@ static void open_outputs(struct job *j)
 	j->out = out_open(o.save, true);
 	if (out_is(j->out, o.output)) msg_die("%s: -o and --save-logits name the same file", o.save);
 	if (out_fd(j->out) == 1 && out_fd(j->results) == 1)
-		msg_die("%s: is standard output, where the results go: give -o FILE", o.save);
+		msg_usage("--save-logits %s is standard output, where the results go: give -o FILE", o.save);
 }
 static void begin_outputs(struct job *j, const char *text)
 {
@@ -260,8 +261,8 @@ static void begin_outputs(struct job *j, const char *text)
 	if (!o.save) return;
 	refuse_inputs(j, j->out, text);
 	f = fdopen(out_fd(j->out), "wb");
-	if (!f) msg_die("%s: %s", o.save, strerror(errno));
-	logits_file_create(&j->save, f, o.save, (size_t)o.ctx, model_n_logits(j->a), j->windows, j->ids);
+	if (!f) msg_die("%s: %s", out_name(j->out), strerror(errno));
+	logits_file_create(&j->save, f, out_name(j->out), (size_t)o.ctx, model_n_logits(j->a), j->windows, j->ids);
 	out_reserve(j->out, logits_file_bytes(&j->save));
 }
 
@@ -293,7 +294,8 @@ static bool score_tiles(struct team *t, struct job *j, size_t n, struct score *t
 		if (!logits(t, &t->a, at, k) || (j->b && !logits(t, &t->b, at, k))) return false;
 		if (w.from && logits_file_read(&j->base, row, k, w.row_from, &t->why.err)) return stop(t, o.base);
 		ggu_pool_run(t->pool, k, score_tile_row, &w);
-		if (w.to && logits_file_write(&j->save, row, k, w.row_to, &t->why.err)) return stop(t, o.save);
+		if (w.to && logits_file_write(&j->save, row, k, w.row_to, &t->why.err))
+			return stop(t, out_name(j->out));
 	}
 	return true;
 }
@@ -429,6 +431,9 @@ static struct model *open_model(const struct job *j, const char *path)
 	return m;
 }
 
+/* The saved logits; they are opened by a name. */
+static bool from_stdin(void) { return o.base && !strcmp(o.base, "-"); }
+
 static int evaluate(const char *text)
 {
 	struct job j = { .first = (size_t)o.ctx/2, .per = scores_per((size_t)o.ctx) };
@@ -439,7 +444,8 @@ static int evaluate(const char *text)
 	open_outputs(&j);
 	sandbox_output(o.save);
 	sandbox_inputs(o.arch_files.v, o.arch_files.n);
-	j.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, text }, 3, o.output);
+	j.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, from_stdin() ? "/dev/stdin" : o.base, text },
+		3, o.output);
 	j.a = open_model(&j, o.model);
 	j.from_file = o.base && logits_file_open(&j.base, o.base);
 	if (o.base && !j.from_file) j.b = open_model(&j, o.base);
@@ -454,17 +460,6 @@ static int evaluate(const char *text)
 	close_save(&j);         /* last, so that after exit 2 there is no file */
 	job_free(&j);
 	return status;
-}
-
-/* Saved logits may be "-", and are opened by a name like those of other files. */
-static void standard_files(const char *text)
-{
-	pipe_once((const char *[]){ o.base, text }, 2, "the saved logits and the text");
-	if (o.base && !strcmp(o.base, "-")) {
-		pipe_input(o.base);
-		o.base = "/dev/stdin";
-	}
-	if (o.save && !strcmp(o.save, "-")) o.save = "/dev/stdout";
 }
 
 int main(int argc, char **argv)
@@ -482,7 +477,8 @@ int main(int argc, char **argv)
 	if (o.merge && !operands) msg_usage("--merge needs the parts as operands");
 	if (o.merge) return merge(argv, operands);
 	if (operands > 1) opt_spare(opts, argv[1]);
-	standard_files(operands ? argv[0] : "-");
+	pipe_once((const char *[]){ o.base, operands ? argv[0] : "-" }, 2, "the saved logits and the text");
+	if (from_stdin()) pipe_input(o.base);
 	if (o.save && o.from)
 		msg_usage("--save-logits and --from cannot be combined: saved logits begin with the text");
 	return evaluate(operands ? argv[0] : NULL);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../libgguf/text.h"
 #include "../libgguf/whole.h"
 #include "../quant/vec.h"
 #include "logits_file.h"
@@ -111,7 +112,8 @@ bool logits_file_read_head(struct logits_file *l, FILE *f, const char *name)
 	for (int i = 0; i < 3; i++) head[i] = (int32_t)get_u32(start + sizeof magic + 4*i);
 	if (head[0] < 4 || head[1] < 1 || head[2] < 1 || head[0] > 1 << 24 || head[1] > 1 << 24)
 		msg_die("%s: byte 8: %d window%s of %d token%s with a vocabulary of %d make%s no sense", name, head[2],
-			head[2] == 1 ? "" : "s", head[0], head[0] == 1 ? "" : "s", head[1], head[2] == 1 ? "s" : "");
+			text_s((uint64_t)head[2]), head[0], text_s((uint64_t)head[0]), head[1],
+			head[2] == 1 ? "s" : "");
 	l->n_ctx = (size_t)head[0];
 	l->n_vocab = (size_t)head[1];
 	l->n_chunk = (size_t)head[2];
@@ -126,8 +128,11 @@ bool logits_file_read_head(struct logits_file *l, FILE *f, const char *name)
 
 bool logits_file_open(struct logits_file *l, const char *path)
 {
-	FILE *f = fopen(path, "rb");
-	if (f && logits_file_read_head(l, f, path)) return true;
+	/* opened anew, standard input waits for a pipe, whatever the program before has set */
+	const bool standard = !strcmp(path, "-");
+	FILE *f = fopen(standard ? "/dev/stdin" : path, "rb");
+	if (!f && standard) msg_die("%s: %s", msg_name(path), strerror(errno));
+	if (f && logits_file_read_head(l, f, msg_name(path))) return true;
 	if (f) fclose(f);
 	*l = (struct logits_file){ 0 };
 	return false;

@@ -23,8 +23,8 @@ struct logits_file {
 	int32_t *tokens;                /* [n_chunk*n_ctx]; NULL if the file is written */
 	unsigned char *row;             /* row 0 as it is in the file, which tells models apart; NULL as tokens */
 };
-/* false: path cannot be read, or is something else. A pipe is read up to its first window; one that is something else
- * is an error, as its first bytes are gone. */
+/* false: path ("-": standard input) cannot be read, or is something else. A pipe is read up to its first window; one
+ * that is something else is an error, as its first bytes are gone. */
 bool logits_file_open(struct logits_file *l, const char *path);
 /* The same for an open stream, which is the caller's if it is something else. */
 bool logits_file_read_head(struct logits_file *l, FILE *f, const char *name);

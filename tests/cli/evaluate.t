@@ -220,6 +220,12 @@ ok "... through a pipe that does not block" perl -MFcntl -MPOSIX=dup2 -e 'open F
 same "... the same file" late saved
 is "... from one program to the next" "$(apart -j 2 --save-logits - -o sent | apart -j 2 --base - --json)" \
 	"$(apart -j 1 --base saved --json)"
+is "... which messages name as other input" "$(head -c 100 saved | apart --base - 2>&1)" \
+	"gguf-perplexity: (stdin): byte 100: the file ends within its logits"
+is "... also as a file" "$(gguf-perplexity -q -m m.gguf --ctx 64 --base - text 2>&1 <saved)" \
+	"gguf-perplexity: (stdin): has windows of 32 tokens: use --ctx 32"
+is "... but not a model" "$(apart --base - 2>&1 <m.gguf | sed 1q)" \
+	"gguf-perplexity: the model cannot be standard input: it is mapped into memory"
 cat saved >pipe & apart -j 2 --from 3 --base pipe --json >from-pipe 2>&1
 is "... from a pipe" "$(cat from-pipe)" "$(apart -j 1 --from 3 --base saved --json 2>&1 | sed s/saved/pipe/)"
 rm pipe
@@ -314,10 +320,11 @@ ok "-o" gguf-perplexity -q -m m.gguf --chunks 2 --save-logits both -o results te
 same "... holds what standard output would" results plain
 same "... beside --save-logits" both base
 not_ok "... both in one file" 2 gguf-perplexity -q -m m.gguf --chunks 1 --save-logits one -o one text
-for out in /dev/stdout one; do
+for out in - /dev/stdout one; do
 	is "... both on standard output, named $out" \
 		"$(gguf-perplexity -q -m m.gguf --chunks 1 --save-logits $out text 2>&1 >one)" \
-		"gguf-perplexity: $out: is standard output, where the results go: give -o FILE"
+		"gguf-perplexity: --save-logits $out is standard output, where the results go: give -o FILE
+Try 'gguf-perplexity -h'."
 done
 { printf ahead; apart -j 2 --save-logits /dev/stdout -o results; } >behind
 { printf ahead; cat saved; } >want
