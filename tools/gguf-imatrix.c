@@ -320,6 +320,7 @@ int main(int argc, char **argv)
 	if (o.merge && !argc) msg_usage("no matrices given to merge");
 	if (o.json && !o.stats) msg_usage("--json needs --stats");
 	if (o.dat && o.covariance) msg_usage("--dat and --covariance cannot be combined: the old form has no room");
+	if (o.checkpoint && !strcmp(o.checkpoint, "-")) msg_usage("--checkpoint expects FILE, not '-'");
 	if (o.every && !o.checkpoint) msg_usage("--every needs --checkpoint");
 	if (!o.every) o.every = 10;
 	if (o.dat && o.partial) msg_usage("--dat and --partial cannot be combined");

@@ -350,7 +350,7 @@ static void open_outputs(struct out **out, struct out **table)
 	*out = o.dry_run || o.shards || o.part.n ? NULL : out_open(o.out, true);
 	*table = o.dry_run || o.json ? out_open(NULL, false) : NULL;
 	if (*out && *table && out_fd(*out) == 1)
-		msg_die("--json writes to standard output, where the model goes: give -o FILE");
+		msg_usage("--json writes to standard output, where the model goes: give -o FILE");
 }
 
 /* --calibrate: what is used in products is made before the file is written. */

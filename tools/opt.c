@@ -147,20 +147,20 @@ static size_t unbroken(const char *s)
 	return n;
 }
 
-static void print_usage(FILE *f, const struct opt_program *p)
+static void print_usage(const struct opt_program *p)
 {
 	const char *s = p->synopsis;
 	for (size_t indent = strlen("usage: ") + strlen(p->name), at = 0; *s; s += *s != 0) {
 		size_t n = unbroken(s);
 		if (at && at + 1 + n > WIDTH) {
-			fprintf(f, "\n%*s", (int)indent, "");
+			printf("\n%*s", (int)indent, "");
 			at = indent;
 		}
-		if (!at) at = (size_t)fprintf(f, "%s %s", s == p->synopsis ? "usage:" : "      ", p->name);
-		at += (size_t)fprintf(f, " %.*s", (int)n, s);
+		if (!at) at = (size_t)printf("%s %s", s == p->synopsis ? "usage:" : "      ", p->name);
+		at += (size_t)printf(" %.*s", (int)n, s);
 		s += n;
 		if (*s == '\n' || !*s) {
-			putc('\n', f);
+			putchar('\n');
 			at = 0;
 		}
 	}
@@ -184,7 +184,7 @@ static void print_help(const struct opt *opts, const struct opt_program *p)
 {
 	const struct opt *o;
 	int width = 0;
-	print_usage(stdout, p);
+	print_usage(p);
 	printf("\n%c%s.\n\n", p->summary[0] >= 'a' && p->summary[0] <= 'z' ? p->summary[0] - 32 : p->summary[0],
 		p->summary + 1);
 	for (int pass = 0; pass < 2; pass++)
@@ -378,11 +378,7 @@ int opt_parse(int argc, char **argv, const struct opt *opts, const struct opt_pr
 		exit(EXIT_YES);
 	}
 	for (int i = 0; i < n; i++) if (!*argv[i]) msg_usage("an operand is empty");
-	if (n < p->min_operands) {
-		msg_say("missing operand");
-		print_usage(stderr, p);
-		exit(EXIT_TROUBLE);
-	}
+	if (n < p->min_operands) msg_usage("missing operand");
 	if (p->max_operands >= 0 && n > p->max_operands) opt_spare(opts, argv[p->max_operands]);
 	return n;
 }

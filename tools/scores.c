@@ -165,7 +165,7 @@ static size_t read_rule(const char *rule, bool has_base, double *bound)
 		msg_usage("--fail-above expects NAME=NUMBER, not '%s'", rule);
 	while (m < N_MEASURES && (strlen(names[m]) != n || memcmp(names[m], rule, n))) m++;
 	if (m < n_measures(has_base)) return m;
-	if (m < N_MEASURES) msg_die("--fail-above %s: a measurement without --base gives no such result", rule);
+	if (m < N_MEASURES) msg_usage("--fail-above %s: a measurement without --base gives no such result", rule);
 	if (n < sizeof asked) memcpy(asked, rule, n);
 	for (m = 0; m < n_measures(has_base); m++) near_try(&near, names[m]);
 	msg_usage("--fail-above %s: there is no such result%s", rule, near_hint(&near, "", hint));

@@ -169,7 +169,8 @@ ppl nan +- nan
 1"
 not_ok "--fail-above: no such result" 2 gguf-perplexity -q -m m.gguf --chunks 1 --fail-above kld=0 text
 is "... says why" "$(gguf-perplexity -q -m m.gguf --fail-above kld=0 nowhere 2>&1)" \
-	"gguf-perplexity: --fail-above kld=0: a measurement without --base gives no such result"
+	"gguf-perplexity: --fail-above kld=0: a measurement without --base gives no such result
+Try 'gguf-perplexity -h'."
 is "... and what it may be" "$(gguf-perplexity -q -m m.gguf --base m.gguf --fail-above kld_p9=0 nowhere 2>&1 |
 	sed 1q)" \
 	"gguf-perplexity: --fail-above kld_p9=0: there is no such result; did you mean kld_p99?"

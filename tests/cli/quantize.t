@@ -143,6 +143,7 @@ not_ok "json and the model on standard output" 2 $q --json Q4_K_M m.gguf
 for out in - /dev/stdout both; do
 	is "... named $out" "$($q --json -o $out Q4_K_M m.gguf 2>&1 >both; wc -c <both | tr -d ' ')" \
 		"gguf-quantize: --json writes to standard output, where the model goes: give -o FILE
+Try 'gguf-quantize -h'.
 0"
 done
 printf '%s\n' '- {tensor: nothing.weight, type: q6_K}' >bad.yaml
