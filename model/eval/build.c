@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * build.c - expressions of a description over one model's metadata, and mappings read by a table of fields.
  * build_tensor.c reads what names tensors. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../libgguf/text.h"
 #include "../../libgguf/try.h"
 #include "../util/number.h"
 #include "build_internal.h"
@@ -64,6 +66,8 @@ static enum ggu_status key_value(struct builder *b, const struct ggu_kv *kv, str
 	if (s) return s;
 	for (size_t i = 0; i < n; i++) item_value(kv, i, list + i);
 	*v = (struct expr_value){ EXPR_LIST, { .list = { list, n } } };
+	b->list.kv = kv;
+	b->list.v = list;
 	return GGU_OK;
 }
 
@@ -139,6 +143,17 @@ static enum ggu_status is_tensor(const struct builder *b, const struct expr_valu
 	return GGU_OK;
 }
 
+/* A list of the metadata is named by its key. */
+static enum ggu_status of_layer(const struct builder *b, const struct expr_value *args, size_t n_args,
+	struct expr_value *v, struct ggu_error *err)
+{
+	const size_t n = args->kind == EXPR_LIST ? args->u.list.n : 0;
+	if (n && n_args == 1 && args->u.list.v == b->list.v && b->layer >= 0 && n != b->g->n_layer)
+		return ggu_fail(err, GGU_ERR_FORMAT, 0, ggu_kv_key(b->list.kv).p,
+			"has %zu value%s, but the number of layers is %zu", n, text_s(n), b->g->n_layer);
+	return expr_layer(args, n_args, b->layer, b->g->n_layer, v, err);
+}
+
 /* tensor('NAME') and layer(VALUE) */
 static enum ggu_status call(void *ctx, const char *name, const struct expr_value *args, size_t n_args,
 	struct expr_arena *a, struct expr_value *v, bool *known, struct ggu_error *err)
@@ -147,7 +162,7 @@ static enum ggu_status call(void *ctx, const char *name, const struct expr_value
 	const bool layer = !strcmp(name, "layer");
 	(void)a;
 	*known = layer || !strcmp(name, "tensor");
-	if (layer) return expr_layer(args, n_args, b->layer, b->g->n_layer, v, err);
+	if (layer) return of_layer(b, args, n_args, v, err);
 	if (!*known) return GGU_OK;
 	if (n_args != 1) return ggu_fail(err, GGU_ERR_FORMAT, 0, "", "tensor expects one argument");
 	return is_tensor(b, args, v, err);
@@ -174,6 +189,30 @@ enum ggu_status build_eval(struct builder *b, const struct yaml_node *at, struct
 	return placed(b, at, expr_text(at->text, &scope, b->arena, v, b->err));
 }
 
+/* Of a name, maybe of a member, that s begins with. */
+static size_t name_bytes(const char *s)
+{
+	size_t n = 0;
+	while (isalnum((unsigned char)s[n]) || s[n] == '_' || s[n] == '.') n++;
+	return n;
+}
+
+const char *build_key(const struct builder *b, const struct yaml_node *map, const char *key, char to[BUILD_KEY])
+{
+	static const char call[] = "layer(";
+	const struct yaml_node *at = yaml_get(map, key);
+	for (int depth = 0; depth < MAX_DEPTH && at && at->kind == YAML_SCALAR && at->plain; depth++) {
+		const bool layer = text_starts(at->text, call);
+		const char *name = at->text + (layer ? strlen(call) : 0);
+		const size_t n = name_bytes(name);
+		if (!n || strcmp(name + n, layer ? ")" : "") != 0 || n >= BUILD_KEY) break;
+		snprintf(to, BUILD_KEY, "%.*s", (int)n, name);
+		at = yaml_get(b->names, to);
+		if (!at && snprintf(to, BUILD_KEY, "%s.%.*s", b->arch->name, (int)n, name) < BUILD_KEY) return to;
+	}
+	return key;
+}
+
 static enum ggu_status parse(const struct builder *b, const struct yaml_node *at)
 {
 	struct expr *e;
@@ -189,11 +228,12 @@ enum ggu_status build_number(struct builder *b, const struct yaml_node *map, con
 {
 	const struct yaml_node *at = yaml_get(map, key);
 	struct expr_value v;
+	char named[BUILD_KEY];
 	enum ggu_status s = build_eval(b, at, &v);
 	if (s) return s;
 	if (!at && !(none >= lo && none <= hi)) return build_fail(b, map, key, "is missing");
 	if (v.kind == EXPR_NULL && !(none >= lo && none <= hi))
-		return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, key,
+		return ggu_fail(b->err, GGU_ERR_MISSING, GGU_NO_OFFSET, build_key(b, map, key, named),
 			"the metadata have no value (%s, line %u, column %u: %.60s)", at->file, at->line, at->column,
 			at->text);
 	if (v.kind == EXPR_NULL) *x = none;

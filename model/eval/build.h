@@ -24,6 +24,7 @@ struct builder {
 	int64_t layer;          /* -1: outside the layers */
 	int depth, used;        /* of names that use names; names that one expression has used */
 	const char **keys;      /* [ggu_meta_count(meta)], sorted */
+	struct { const struct ggu_kv *kv; const struct expr_value *v; } list;   /* the list that was read last */
 	bool *read;             /* [ggu_file_n_tensors(f)]: the tensors that something has read */
 	unsigned forms;         /* packings for the weights with FIELD_INPUT read so far: bits of enum quant_act */
 	size_t n_biases;        /* by distance, of all layers so far */
@@ -75,6 +76,10 @@ enum ggu_status build_names(const struct builder *b);
 
 /* Fails with a message that has the file, line and column of `at`. */
 enum ggu_status build_fail(const struct builder *b, const struct yaml_node *at, const char *where, const char *what);
+enum { BUILD_KEY = 256 };
+/* The key of the metadata whose value map[key] is, maybe by way of names or of layer(X), in `to`; an expression over
+ * several, or none, is called `key`. For messages. */
+const char *build_key(const struct builder *b, const struct yaml_node *map, const char *key, char to[BUILD_KEY]);
 void *build_alloc(const struct builder *b, size_t bytes);               /* zeroed; fills err when it returns NULL */
 /* map[key] as a number in lo..hi; `none` if it is absent or null, which is an error if `none` is outside */
 enum ggu_status build_number(struct builder *b, const struct yaml_node *map, const char *key, double none, double lo,

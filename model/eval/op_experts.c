@@ -50,11 +50,16 @@ static enum ggu_status build(struct builder *b, const struct yaml_node *at, void
 	struct experts *o = params;
 	struct router *r = &o->route;
 	size_t e = b->g->n_embd;
+	char key[BUILD_KEY];
 	enum ggu_status s;
-	if (r->n_used > r->n_experts) return build_fail(b, at, "used", "is more than the number of experts");
-	if (r->n_experts%r->n_groups || r->n_groups_used > r->n_groups
-		|| r->n_groups_used*(r->n_experts/r->n_groups) < r->n_used)
-		return build_fail(b, at, "groups", "do not divide the experts, or leave too few of them");
+	if (r->n_used > r->n_experts)
+		return build_fail(b, at, build_key(b, at, "used", key), "is more than the number of experts");
+	if (r->n_experts%r->n_groups)
+		return build_fail(b, at, build_key(b, at, "groups", key), "does not divide the number of experts");
+	if (r->n_groups_used > r->n_groups)
+		return build_fail(b, at, build_key(b, at, "groups_used", key), "is more than the number of groups");
+	if (r->n_groups_used*(r->n_experts/r->n_groups) < r->n_used)
+		return build_fail(b, at, build_key(b, at, "used", key), "is more than the groups that are used have");
 	if (r->kind == ROUTE_SPARSEMIXER && (o->choice_bias.v || r->n_groups > 1))
 		return build_fail(b, at, "kind", "sparsemixer has neither groups nor a bias");
 	if (r->group_best > r->n_experts/r->n_groups) r->group_best = r->n_experts/r->n_groups;

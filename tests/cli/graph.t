@@ -29,7 +29,7 @@ refused()
 make_model $eps=1e-5
 ok "a model" gguf-logits -q -m h.gguf -o logits ids
 make_model
-refused "no epsilon" "eps: the metadata have no value"
+refused "no epsilon" "h.gguf: $eps: the metadata have no value (llama.yaml, line "
 for v in nan inf -1.5 2.5; do
 	make_model $eps=$v
 	refused "an epsilon of $v" "is not between 0 and 1"
@@ -53,8 +53,20 @@ gguf-logits -q -m h.gguf -o logits2 ids
 same "heads layer by layer, of which there is one" logits2 logits
 keys=$(echo "$keys_were" | sed 's/head_count=2/head_count=[2,2]/')
 make_model $eps=1e-5
-refused "heads of more layers" "layer: the list has 2 values, but the number of layers is 1"
+refused "heads of more layers" \
+	"h.gguf: llama.attention.head_count: has 2 values, but the number of layers is 1 (common.yaml, line "
 keys=$keys_were
+# of_experts KEY=VALUE MESSAGE: DeepSeek V3's, of which there are eight in two groups
+xargs "$mk" <"$SRC/tests/fuzz/corpus/model/deepseek_v3.mkgguf" >v3.gguf
+of_experts()
+{
+	gguf-edit --set "deepseek2.expert_${1%=*}=u32:${1#*=}" -o h.gguf v3.gguf
+	refused "experts: $1" "h.gguf: deepseek2.expert_${1%=*}: $2 (deepseek2.yaml, line "
+}
+of_experts used_count=9 "is more than the number of experts"
+of_experts used_count=5 "is more than the groups that are used have"
+of_experts group_count=3 "does not divide the number of experts"
+of_experts group_used_count=3 "is more than the number of groups"
 make_model $eps=[1]
 refused "a list that nobody asked to read layer by layer" "eps: expected a number"
 make_model $eps=1e-5 llama.rope.dimension_count=7
@@ -280,7 +292,8 @@ mistake "an error in an expression, by its place" "expected numbers (./a.yaml, l
 	"s/kv_heads: n_kv/kv_heads: n_kv + 'x'/"
 mistake "a field left out, by the place of the others" "heads: is missing (./a.yaml, line $((line - 6)), column " \
 	's/^\( *\)heads: n_head$/\1/'
-mistake "an expression without a value" "heads: the metadata have no value (./a.yaml, line $((line - 1)), column " \
+mistake "an expression without a value" \
+	"llama.nonesuch: the metadata have no value (./a.yaml, line $((line - 1)), column " \
 	's/^\( *heads:\) n_head$/\1 nonesuch/'
 mistake "a tensor that the model lacks" "blk.0.attn_z.weight: is missing (./a.yaml, line $((line - 6)), column " \
 	's/\<attn_q\>/attn_z/'
@@ -298,7 +311,7 @@ mistake "chunks of a whole sequence" "chunk: expected mask: causal (./a.yaml, li
 mistake "a condition of rope divisors that is misspelt" "wen: unknown key (./a.yaml, line " \
 	's/^\( *\)style: interleaved/&\n\1when: false\n\1divide: {by: rope_freqs, wen: i == 1}/'
 mistake "... or has none" "by: is missing" 's/^\( *\)style: interleaved/&\n\1divide: {when: i == 1}/'
-mistake "growth without a pace" "every: the metadata have no value" \
+mistake "growth without a pace" "llama.nonesuch: the metadata have no value" \
 	's/^            window: .*/            growth: {by: 1, every: nonesuch}/'
 mistake "... or an amount" "by: is missing" 's/^            window: .*/            growth: {every: 5}/'
 mistake "another schema" "expected schema: 1" 's/^schema: 1/schema: 2/'
