@@ -15,7 +15,9 @@ void check_report(const struct check *c, enum check_rule rule, uint32_t source, 
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof what, fmt, ap);
 	va_end(ap);
-	c->report(c->ctx, rule, source ? ggu_file_source_name(c->f, source) : c->name, byte, where, what);
+	/* whichever shard was named */
+	c->report(c->ctx, rule, ggu_file_n_sources(c->f) > 1 ? ggu_file_source_name(c->f, source) : c->name, byte,
+		where, what);
 }
 
 /* ---- text ---- */

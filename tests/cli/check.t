@@ -181,6 +181,10 @@ gguf-check s-00001-of-*.gguf >out
 is "a shard that was cut short" "$? $(sed 's/.*\(s-0000.\).*\[/\1 [/' out | sort -u)" "1 s-00002 [18]"
 gguf-check s-00002-of-*.gguf >out2
 same "... the same by whichever shard's name" out2 out
+cp s-00001-of-*.gguf first && gguf-edit -I --set general.name=u8:1 s-00001-of-*.gguf
+is "defects of the first are not reported of the one that is named" \
+	"$(gguf-check --header s-00002-of-*.gguf | sed 's/:.*\[/ [/' | tail -n 1)" "$(echo s-00001-of-*) [25]"
+mv first "$(echo s-00001-of-*)"
 mv keep "$(echo s-00002-of-*)"
 { echo 'kv str k \xff'; echo 'tensor f32 a 1 8'; } | make_gguf >alone-00002-of-00003.gguf
 is "a file that is no shard though its name says so: each defect once" "$(gguf-check alone-00002-of-00003.gguf |
