@@ -34,6 +34,9 @@ void check_report(const struct check *c, enum check_rule rule, uint32_t source, 
 	const char *fmt, ...);
 
 void check_metadata(const struct check *c);     /* rules 21 to 25, and of llama.cpp */
+/* The same of what a set of shards does not show: the keys that say which shard it is, and all metadata of the others
+ * than the first. Returns false if a shard could not be read, with *err. */
+bool check_shards(const struct check *c, struct ggu_error *err);
 void check_tokenizer(const struct check *c);    /* 26 to 31 */
 void check_table(const struct check *c);        /* names; order */
 /* Rules 32 (for sound files) and 33: reads all data; returns false if the file ended early or could not be read, with

@@ -2,7 +2,9 @@
  * check_meta.c - rules about metadata and the table of tensors; see check.h. */
 #include <stdio.h>
 #include <string.h>
+#include "../libgguf/shard_name.h"
 #include "../libgguf/size.h"
+#include "../libgguf/split_key.h"
 #include "check.h"
 #include "kv_json.h"
 #include "msg.h"
@@ -42,18 +44,20 @@ static size_t broken_strings(const struct ggu_kv *kv, size_t *first)
 	}
 	return bad;
 }
-static void check_text(const struct check *c, const struct ggu_kv *kv)
+static void check_text(const struct check *c, uint32_t source, const struct ggu_kv *kv)
 {
 	struct ggu_str key = ggu_kv_key(kv);
 	size_t first = 0, n = broken_strings(kv, &first);
 	bool ascii = true;
 	for (size_t i = 0; i < key.n; i++) ascii &= key.p[i] > 0x20 && key.p[i] < 0x7f;
 	if (!ascii)
-		check_report(c, CHECK_ASCII_KEY, 0, ggu_kv_offset(kv), key.p, "the key is not ASCII without blanks");
+		check_report(c, CHECK_ASCII_KEY, source, ggu_kv_offset(kv), key.p,
+			"the key is not ASCII without blanks");
 	if (!n) return;
-	if (ggu_kv_type(kv) != GGU_ARRAY) check_report(c, CHECK_TEXT, 0, ggu_kv_offset(kv), key.p, "is not UTF-8");
+	if (ggu_kv_type(kv) != GGU_ARRAY)
+		check_report(c, CHECK_TEXT, source, ggu_kv_offset(kv), key.p, "is not UTF-8");
 	else
-		check_report(c, CHECK_TEXT, 0, ggu_kv_offset(kv), key.p,
+		check_report(c, CHECK_TEXT, source, ggu_kv_offset(kv), key.p,
 			"%zu string%s not UTF-8, the first is item %zu", n, n > 1 ? "s are" : " is", first);
 }
 
@@ -106,15 +110,15 @@ static bool matches(const char *pattern, const char *key)
 	if (!star) return !strcmp(pattern, key);
 	return n >= before + after && !memcmp(pattern, key, before) && !memcmp(star + 1, key + n - after, after);
 }
-static void check_type(const struct check *c, enum check_rule rule, const struct ggu_kv *kv, const char *key,
-	const struct typed *list, size_t n)
+static void check_type(const struct check *c, enum check_rule rule, uint32_t source, const struct ggu_kv *kv,
+	const char *key, const struct typed *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct typed *t = list + i;
 		if (!matches(t->key, key)) continue;
 		if (rule == CHECK_NUMBER_TYPE && ggu_kv_type(kv) == GGU_ARRAY) return;
 		if (ggu_kv_type(kv) == t->type && (t->type != GGU_ARRAY || ggu_kv_item_type(kv) == t->item)) return;
-		check_report(c, rule, 0, ggu_kv_offset(kv), ggu_kv_key(kv).p, "is %s, not %s%s", kv_type_text(kv),
+		check_report(c, rule, source, ggu_kv_offset(kv), ggu_kv_key(kv).p, "is %s, not %s%s", kv_type_text(kv),
 			t->type == GGU_ARRAY ? "array of " : "", ggu_kv_type_name(t->type == GGU_ARRAY ? t->item :
 				t->type));
 		return;
@@ -142,29 +146,61 @@ static void check_required(const struct check *c)
 			"is missing, though tensors are quantized");
 }
 
+/* What a pair of the metadata of a source breaks; arch: the architecture that the source says. */
+static void check_pair(const struct check *c, uint32_t source, const struct ggu_kv *kv, struct ggu_str arch)
+{
+	struct ggu_str key = ggu_kv_key(kv);
+	check_text(c, source, kv);
+	check_type(c, CHECK_KEY_TYPE, source, kv, key.p, general, sizeof general/sizeof *general);
+	if (c->profile != CHECK_LLAMA_CPP) return;
+	if (ggu_kv_sub(kv, 0) || ggu_kv_item_type(kv) == GGU_ARRAY)
+		check_report(c, CHECK_NESTED, source, ggu_kv_offset(kv), key.p,
+			"is an array of arrays, which llama.cpp does not read");
+	if (arch.n && key.n > arch.n + 1 && !memcmp(key.p, arch.p, arch.n) && key.p[arch.n] == '.')
+		check_type(c, CHECK_NUMBER_TYPE, source, kv, key.p + arch.n + 1, numbers,
+			sizeof numbers/sizeof *numbers);
+}
+
 void check_metadata(const struct check *c)
 {
 	const struct ggu_meta *m = ggu_file_meta(c->f);
 	struct ggu_str arch = { "", 0 };
 	ggu_meta_str(m, "general.architecture", &arch);
-	for (size_t i = 0; i < ggu_meta_count(m); i++) {
-		const struct ggu_kv *kv = ggu_meta_at(m, i);
-		struct ggu_str key = ggu_kv_key(kv);
-		check_text(c, kv);
-		check_type(c, CHECK_KEY_TYPE, kv, key.p, general, sizeof general/sizeof *general);
-		if (c->profile != CHECK_LLAMA_CPP) continue;
-		if (ggu_kv_sub(kv, 0) || ggu_kv_item_type(kv) == GGU_ARRAY)
-			check_report(c, CHECK_NESTED, 0, ggu_kv_offset(kv), key.p,
-				"is an array of arrays, which llama.cpp does not read");
-		if (arch.n && key.n > arch.n + 1 && !memcmp(key.p, arch.p, arch.n) && key.p[arch.n] == '.')
-			check_type(c, CHECK_NUMBER_TYPE, kv, key.p + arch.n + 1, numbers,
-				sizeof numbers/sizeof *numbers);
-	}
+	for (size_t i = 0; i < ggu_meta_count(m); i++) check_pair(c, 0, ggu_meta_at(m, i), arch);
 	check_required(c);
 	for (uint32_t i = 0; i < ggu_file_n_sources(c->f) && c->profile == CHECK_LLAMA_CPP; i++)
 		if (ggu_file_big_endian(c->f, i))
 			check_report(c, CHECK_ENDIAN, i, 4, "",
 				"big-endian: llama.cpp reads the byte order of its machine only");
+}
+
+static void was_reported(void *ctx, const struct ggu_error *err)
+{
+	(void)ctx;
+	(void)err;
+}
+bool check_shards(const struct check *c, struct ggu_error *err)
+{
+	const struct ggu_open_options alone = { .flags = GGU_OPEN_ALONE | GGU_OPEN_HEADER, .defect = was_reported };
+	uint32_t no, count;
+	if (!ggu_file_seekable(c->f) || !shard_name_parse(c->name, &no, &count)) return true;
+	for (uint32_t i = 0; i < ggu_file_n_sources(c->f); i++) {
+		struct ggu_str arch = { "", 0 };
+		const struct ggu_meta *m;
+		struct ggu_file *f;
+		if (ggu_open_path(&f, ggu_file_source_name(c->f, i), &alone, err)) return false;
+		m = ggu_file_meta(f);
+		ggu_meta_str(m, "general.architecture", &arch);
+		for (size_t k = 0; k < ggu_meta_count(m); k++) {
+			const struct ggu_kv *kv = ggu_meta_at(m, k);
+			const char *key = ggu_kv_key(kv).p;
+			/* of the first, the rest is the metadata of the set, which were checked */
+			if (i || (split_key(key) && !ggu_meta_find(ggu_file_meta(c->f), key)))
+				check_pair(c, i, kv, arch);
+		}
+		ggu_close(f);
+	}
+	return true;
 }
 
 /* ---- table ---- */

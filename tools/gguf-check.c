@@ -93,6 +93,10 @@ static void check_open_file(struct check *c, struct found *to)
 	if (ggu_file_is_cut(c->f)) return;      /* what is missing would be reported again and again */
 	c->sound = !to->n;
 	check_metadata(c);
+	if (!check_shards(c, &err)) {
+		report_data(c, to, &err);
+		return;
+	}
 	check_tokenizer(c);
 	check_table(c);
 	if (o.header || check_data(c, &err)) return;

@@ -175,6 +175,39 @@ END
 is "llama.cpp: 36: a big-endian shard among others" "$(gguf-check --profile llama.cpp own-00001-of-00002.gguf |
 	sed 's/:.*\[/ [/')" "own-00002-of-00002.gguf [36]"
 
+# what a set does not show of its shards; by the name of the first and by that of the second
+# shards NUMBER LINES...: a model of two, the second of which has LINES too
+shards()
+{
+	no=$1; shift
+	for i in 0 1; do
+		{
+			[ $i = 1 ] || echo "kv str general.architecture x"
+			echo "kv $no split.no $i"
+			printf '%s\n' "kv u16 split.count 2" "kv i32 split.tensors.count 2" "tensor i8 a$i 1 8"
+			[ $i = 0 ] || printf '%s\n' "$@"
+		} | make_gguf >two-0000$((i + 1))-of-00002.gguf
+	done
+	for i in 1 2; do gguf-check --profile llama.cpp two-0000$i-of-00002.gguf >found$i; done
+}
+shards u16
+is "two shards without a defect" "$(cat found1 found2)" ""
+shards u32
+is "25: numbers of shards that llama.cpp does not read" "$(cat found1)" \
+	"two-00001-of-00002.gguf: byte 65: split.no: is u32, not u16 [25]
+two-00002-of-00002.gguf: byte 24: split.no: is u32, not u16 [25]"
+same "... in whichever shard, whichever is named" found2 found1
+shards u16 'kv str general.name \xff' 'kv u8 general.url 1' 'kv u8 a\x20b 1'
+is "21, 22, 25: metadata of another shard than the first" "$(sed 's/: byte.*\[/ [/' found1 | tr '\n' ' ')" \
+	"two-00002-of-00002.gguf [21] two-00002-of-00002.gguf [25] two-00002-of-00002.gguf [22] "
+same "... whichever is named" found2 found1
+{ printf '%s\n' "kv u32 split.no 0" "kv u16 split.count 1" "kv i32 split.tensors.count 0"
+	echo "kv str general.architecture x"; } | make_gguf >one.gguf
+cp one.gguf one-00001-of-00001.gguf
+is "25: one shard, with the name of a shard and without" \
+	"$(gguf-check one-00001-of-00001.gguf one.gguf | sed 's/: byte.*\[/ [/' | tr '\n' ' ')" \
+	"one-00001-of-00001.gguf [25] one.gguf [25] "
+
 # shards, files cut short, several files
 cp s-00002-of-*.gguf keep && truncate -s -4096 s-00002-of-*.gguf
 gguf-check s-00001-of-*.gguf >out
