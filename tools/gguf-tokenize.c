@@ -48,6 +48,8 @@ static struct vocab *open_vocab(const struct out *out)
 		if (ggu_open(&f, o.model, &err)) msg_die_error(o.model, &err);
 		out_refuse_sources(out, o.model, f);
 		s = vocab_from_meta(&v, ggu_file_meta(f), &err);
+		/* of shards, the one with the metadata */
+		if (s) msg_die_error(ggu_file_source_name(f, 0), &err);
 		ggu_close(f);
 	}
 	if (s) msg_die_error(o.model, &err);

@@ -117,8 +117,9 @@ struct state_options load_cache_types(const struct load_cache *c, uint32_t dflt)
 void load_tokenizer(const struct model *m, const char *path, struct vocab **v, struct tokenizer **t)
 {
 	struct ggu_error err;
-	if (vocab_from_meta(v, ggu_file_meta(model_file(m)), &err) || tokenizer_new(t, *v, &err))
-		msg_die_error(path, &err);
+	const struct ggu_file *f = model_file(m);
+	if (vocab_from_meta(v, ggu_file_meta(f), &err)) msg_die_error(ggu_file_source_name(f, 0), &err);
+	if (tokenizer_new(t, *v, &err)) msg_die_error(path, &err);
 }
 
 char *load_text(const char *path, size_t most, size_t *n)

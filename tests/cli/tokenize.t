@@ -629,6 +629,15 @@ for pair in "shard-00001-of-00003.gguf shard-00002-of-00003.gguf" "model model/t
 	not_ok "output over a file of the model" 2 gguf-tokenize -m "$TMP/${pair% *}" -o "$TMP/${pair#* }" "$TMP/ids"
 	is "... ${pair#* } is kept" "$(cksum "$TMP/${pair#* }")" "$(cat "$TMP/want")"
 done
+gguf-edit -I --set tokenizer.ggml.tokens=u8:1 "$TMP/shard-00001-of-00003.gguf"
+for i in 1 2; do
+	for program in gguf-tokenize gguf-run; do
+		is "no vocabulary: $program, given shard $i, names the one with the metadata" \
+			"$(echo 1 | $program -m "$TMP/shard-0000$i-of-00003.gguf" 2>&1 | sed 's/byte [0-9]*/byte N/')" \
+			"$program: $TMP/shard-00001-of-00003.gguf: byte N: tokenizer.ggml.tokens: is not a list of\
+ strings"
+	done
+done
 
 not_ok "--decode: NUL among the ids" 2 sh -c "printf '1 2\\0 3' | gguf-tokenize --decode -m '$DATA/wiki-7m'"
 done_testing
