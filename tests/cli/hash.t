@@ -49,6 +49,13 @@ is "... with nothing but such a tensor, and no padding either" "$(cat only.gguf 
 	compile >turned.gguf
 not_ok "... not of data in another order" 2 sh -c 'cat turned.gguf | gguf-hash'
 ok "... except without the whole" sh -c 'cat turned.gguf | gguf-hash --tensors'
+{ echo 'header 2 0'; printf 'tensor "%s" i8 %s 4\n' a 32 b 0; echo 'pad 32 u32 1 pad 32 u32 2'; } | compile >turned.gguf
+gguf-split --max-tensors 1 -o turned turned.gguf
+is "... which is split in that order: its tensors keep their digests" \
+	"$(gguf-hash --tensors turned-00001-of-00002.gguf | sed 's/-00001-of-00002//' | sort)" \
+	"$(gguf-hash --tensors turned.gguf | sort)"
+is "... and the whole gets another" "$(gguf-hash --whole turned.gguf turned-00001-of-00002.gguf |
+	awk '{ print $2 }' | sort -u | wc -l | tr -d ' ')" 2
 ok "the writer of the pipe does not die" sh -c '{ cat m.gguf || echo died >died; } | gguf-hash --tensors >got;
 	test ! -e died'
 is "JSON has the same" "$(gguf-hash --json --sha256 m.gguf |
