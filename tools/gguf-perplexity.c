@@ -431,9 +431,6 @@ static struct model *open_model(const struct job *j, const char *path)
 	return m;
 }
 
-/* The saved logits; they are opened by a name. */
-static bool from_stdin(void) { return o.base && !strcmp(o.base, "-"); }
-
 static int evaluate(const char *text)
 {
 	struct job j = { .first = (size_t)o.ctx/2, .per = scores_per((size_t)o.ctx) };
@@ -444,8 +441,7 @@ static int evaluate(const char *text)
 	open_outputs(&j);
 	sandbox_output(o.save);
 	sandbox_inputs(o.arch_files.v, o.arch_files.n);
-	j.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, from_stdin() ? "/dev/stdin" : o.base, text },
-		3, o.output);
+	j.pool = load_pool(o.jobs, o.place.pin, (const char *[]){ o.model, o.base, text }, 3, o.output);
 	j.a = open_model(&j, o.model);
 	j.from_file = o.base && logits_file_open(&j.base, o.base);
 	if (o.base && !j.from_file) j.b = open_model(&j, o.base);
@@ -478,7 +474,7 @@ int main(int argc, char **argv)
 	if (o.merge) return merge(argv, operands);
 	if (operands > 1) opt_spare(opts, argv[1]);
 	pipe_once((const char *[]){ o.base, operands ? argv[0] : "-" }, 2, "the saved logits and the text");
-	if (from_stdin()) pipe_input(o.base);
+	if (o.base) pipe_input(o.base);
 	if (o.save && o.from)
 		msg_usage("--save-logits and --from cannot be combined: saved logits begin with the text");
 	return evaluate(operands ? argv[0] : NULL);

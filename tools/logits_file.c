@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,21 +55,33 @@ static void put_f32(unsigned char *p, float x)
 
 /* ---- reading ---- */
 
+/* Reads the next n bytes of the stream, or what comes before its end or an error. Waits for a descriptor that does not
+ * block. */
+static size_t next(const struct logits_file *l, void *to, size_t n)
+{
+	size_t done = fread(to, 1, n, l->f);
+	while (done < n && ferror(l->f) && errno == EAGAIN) {
+		clearerr(l->f);
+		poll(&(struct pollfd){ .fd = fileno(l->f), .events = POLLIN }, 1, -1);
+		done += fread((char *)to + done, 1, n - done, l->f);
+	}
+	return done;
+}
 static void get(struct logits_file *l, void *to, size_t n)
 {
-	size_t got = fread(to, 1, n, l->f);
+	size_t got = next(l, to, n);
 	l->at += got;
 	if (got == n) return;
 	if (ferror(l->f)) msg_die("%s: byte %llu: %s", l->name, (unsigned long long)l->at, strerror(errno));
 	msg_die("%s: byte %llu: the file ends within its logits", l->name, (unsigned long long)l->at);
 }
 
-/* Checks the size of a file. How much comes through a pipe is only known at its end. */
+/* Checks the size of a file. How much comes through a pipe, or from the middle of a file, is only known at its end. */
 static void check_size(struct logits_file *l)
 {
 	const uint64_t want = logits_file_bytes(l);
 	uint64_t size;
-	l->in_order = fseeko(l->f, 0, SEEK_END);
+	l->in_order = ftello(l->f) != (off_t)l->at || fseeko(l->f, 0, SEEK_END);
 	if (l->in_order) return;
 	size = (uint64_t)ftello(l->f);
 	if (size < want)
@@ -101,13 +114,12 @@ bool logits_file_read_head(struct logits_file *l, FILE *f, const char *name)
 {
 	unsigned char start[HEAD_BYTES];
 	int32_t head[3];
-	size_t n = fread(start, 1, sizeof magic, f);
-	if (n < sizeof magic || memcmp(start, magic, sizeof magic)) {
+	*l = (struct logits_file){ .f = f, .name = name, .at = sizeof magic };
+	if (next(l, start, sizeof magic) < sizeof magic || memcmp(start, magic, sizeof magic)) {
 		if (fseeko(f, 0, SEEK_SET))
 			msg_die("%s: byte 0: not saved logits; a model cannot be read from a pipe here", name);
 		return false;
 	}
-	*l = (struct logits_file){ .f = f, .name = name, .at = sizeof magic };
 	get(l, start + sizeof magic, sizeof start - sizeof magic);
 	for (int i = 0; i < 3; i++) head[i] = (int32_t)get_u32(start + sizeof magic + 4*i);
 	if (head[0] < 4 || head[1] < 1 || head[2] < 1 || head[0] > 1 << 24 || head[1] > 1 << 24)
@@ -126,12 +138,18 @@ bool logits_file_read_head(struct logits_file *l, FILE *f, const char *name)
 	return true;
 }
 
+/* Standard input is not opened by its name: a socket cannot be, and a file would begin anew. */
+static FILE *open_stream(const char *path)
+{
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : fcntl(0, F_DUPFD_CLOEXEC, 3);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
+	if (!f && fd >= 0) close(fd);
+	return f;
+}
 bool logits_file_open(struct logits_file *l, const char *path)
 {
-	/* opened anew, standard input waits for a pipe, whatever the program before has set */
-	const bool standard = !strcmp(path, "-");
-	FILE *f = fopen(standard ? "/dev/stdin" : path, "rb");
-	if (!f && standard) msg_die("%s: %s", msg_name(path), strerror(errno));
+	FILE *f = open_stream(path);
+	if (!f && !strcmp(path, "-")) msg_die("%s: %s", msg_name(path), strerror(errno));
 	if (f && logits_file_read_head(l, f, msg_name(path))) return true;
 	if (f) fclose(f);
 	*l = (struct logits_file){ 0 };
@@ -159,7 +177,7 @@ enum ggu_status logits_file_read(struct logits_file *l, uint64_t from, size_t n,
 		memcpy(rows, l->row, done);     /* a pipe has it no more */
 	}
 	while (done < bytes) {
-		ssize_t got = l->in_order ? (ssize_t)fread(rows + done, 1, bytes - done, l->f)
+		ssize_t got = l->in_order ? (ssize_t)next(l, rows + done, bytes - done)
 			: pread(fileno(l->f), rows + done, bytes - done, (off_t)(byte_of(l, from) + done));
 		if (got < 0 && errno == EINTR) continue;
 		if (got < 0 || (!got && l->in_order && ferror(l->f)))

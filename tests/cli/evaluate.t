@@ -227,6 +227,15 @@ is "... also as a file" "$(gguf-perplexity -q -m m.gguf --ctx 64 --base - text 2
 	"gguf-perplexity: (stdin): has windows of 32 tokens: use --ctx 32"
 is "... but not a model" "$(apart --base - 2>&1 <m.gguf | sed 1q)" \
 	"gguf-perplexity: the model cannot be standard input: it is mapped into memory"
+{ echo before; cat saved; } >after
+is "... from what another program leaves of a file" \
+	"$({ read -r _; apart -j 2 --base - --json; } <after 2>&1)" "$(apart -j 1 --base saved --json)"
+is "... from a socket, which does not block and is still empty" "$(perl -MFcntl -MSocket -e 'open F, shift;
+	socketpair R, W, AF_UNIX, SOCK_STREAM, 0; fcntl R, F_SETFL, O_RDWR | O_NONBLOCK;
+	if (!fork) { close W; open STDIN, "<&R"; exec @ARGV }
+	close R; sleep 1; print W $b while sysread F, $b, 4096; close W; wait; exit $? >> 8' saved \
+	gguf-perplexity -q -m m.gguf --ctx 32 --batch 40 --chunks 7 -j 2 --base - --json text 2>&1)" \
+	"$(apart -j 1 --base saved --json)"
 cat saved >pipe & apart -j 2 --from 3 --base pipe --json >from-pipe 2>&1
 is "... from a pipe" "$(cat from-pipe)" "$(apart -j 1 --from 3 --base saved --json 2>&1 | sed s/saved/pipe/)"
 rm pipe
