@@ -454,6 +454,7 @@ static int evaluate(const char *text)
 	memcpy(all.of, j.of, sizeof all.of);
 	status = report(j.results, &all);
 	close_save(&j);         /* last, so that after exit 2 there is no file */
+	if (j.from_file) logits_file_rest(&j.base);
 	job_free(&j);
 	return status;
 }

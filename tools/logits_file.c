@@ -194,6 +194,12 @@ enum ggu_status logits_file_read(struct logits_file *l, uint64_t from, size_t n,
 	return GGU_OK;
 }
 
+void logits_file_rest(struct logits_file *l)
+{
+	unsigned char rest[1 << 14];
+	while (l->in_order && next(l, rest, sizeof rest) == sizeof rest) { }
+}
+
 void logits_file_decode(const struct logits_file *l, const unsigned char *row, float *log_p)
 {
 	const float scale = get_f32(row), least = get_f32(row + 4);

@@ -32,6 +32,8 @@ bool logits_file_read_head(struct logits_file *l, FILE *f, const char *name);
 void logits_file_create(struct logits_file *l, FILE *f, const char *name, size_t n_ctx, size_t n_vocab, size_t n_chunk,
 	const int32_t *tokens);
 void logits_file_close(struct logits_file *l);
+/* Reads what is left of a pipe, so that the program which writes it does not die of SIGPIPE. */
+void logits_file_rest(struct logits_file *l);
 uint64_t logits_file_bytes(const struct logits_file *l);        /* of the whole file */
 
 /* Rows as they are in the file, rows[n][row_bytes], numbered from 0 over all windows. Several threads may use the

@@ -221,6 +221,9 @@ ok "... through a pipe that does not block" perl -MFcntl -MPOSIX=dup2 -e 'open F
 same "... the same file" late saved
 is "... from one program to the next" "$(apart -j 2 --save-logits - -o sent | apart -j 2 --base - --json)" \
 	"$(apart -j 1 --base saved --json)"
+is "... which ends well if the other measures fewer windows" \
+	"$({ apart --chunks 20 --save-logits - -o sent; echo $? >end; } | apart --chunks 2 --base - --json; cat end)" \
+	"$(apart --chunks 2 --base saved --json; echo 0)"
 is "... which messages name as other input" "$(head -c 100 saved | apart --base - 2>&1)" \
 	"gguf-perplexity: (stdin): byte 100: the file ends within its logits"
 is "... also as a file" "$(gguf-perplexity -q -m m.gguf --ctx 64 --base - text 2>&1 <saved)" \
