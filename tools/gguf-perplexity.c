@@ -207,6 +207,21 @@ static void skip_base(struct job *j)
 	free(row);
 }
 
+/* Vocabularies of one size may still be two, in which the ids of this text are other tokens. */
+static void check_tokens(const struct job *j)
+{
+	static const char key[] = "tokenizer.ggml.tokens";
+	const struct ggu_kv *a = ggu_meta_find(ggu_file_meta(model_file(j->a)), key),
+		*b = ggu_meta_find(ggu_file_meta(model_file(j->b)), key);
+	for (size_t i = 0; a && b && i < j->windows*(size_t)o.ctx; i++) {
+		const size_t id = (size_t)j->ids[i];
+		struct ggu_str x, y;
+		if (!ggu_kv_str(a, id, &x) || !ggu_kv_str(b, id, &y)) continue;
+		if (x.n == y.n && !memcmp(x.p, y.p, x.n)) continue;
+		msg_die("%s: token %zu is '%.*s', but '%.*s' in %s: they cannot be compared", o.model, id, (int)x.n,
+			x.p, (int)y.n, y.p, o.base);
+	}
+}
 /* Both sides must have the same tokens. */
 static void check_base(struct job *j)
 {
@@ -217,6 +232,7 @@ static void check_base(struct job *j)
 	if (of_base != n_logits)
 		msg_die("%s has %zu logit%s, %s %zu: they cannot be compared", o.model, n_logits, text_s(n_logits),
 			base, of_base);
+	if (j->b) check_tokens(j);
 	if (!j->from_file) return;
 	if (j->base.n_ctx != (size_t)o.ctx)
 		msg_die("%s: has windows of %zu tokens: use --ctx %zu", base, j->base.n_ctx, j->base.n_ctx);

@@ -94,6 +94,21 @@ ok "--base: a smaller model diverges" holds '.base.kld > 0.0001 and
 	.base.kld_max >= .base.kld_p999 and .base.kld_p999 >= .base.kld_p99 and .base.kld_p99 >= .base.kld_median'
 ok "... but not far" holds '.base.kld < 0.5 and .base.top1 > 0.5 and .base.top1 < 1'
 
+# a base whose vocabulary is as large, and another: first in a token that the text has not, then in one that it has
+last=$(gguf-tokenize -m m.gguf text | cut -d ' ' -f 64)
+gguf-info --json m.gguf | jq -c '.metadata["tokenizer.ggml.tokens"] | .[1] = "odd"' >tokens.json
+gguf-edit -q --set-file 'tokenizer.ggml.tokens=str[]:tokens.json' -o renamed.gguf m.gguf
+is "--base with a token of another name that does not occur" \
+	"$(gguf-perplexity -q -m m.gguf --no-bos --base renamed.gguf --ctx 64 --chunks 1 --json text)" \
+	"$(gguf-perplexity -q -m m.gguf --no-bos --base m.gguf --ctx 64 --chunks 1 --json text)"
+gguf-info --json m.gguf | jq -c ".metadata[\"tokenizer.ggml.tokens\"] | .[$last] = \"odd\"" >tokens.json
+gguf-edit -q --set-file 'tokenizer.ggml.tokens=str[]:tokens.json' -o renamed.gguf m.gguf
+is "... that is the last of the windows: they cannot be compared" \
+	"$(gguf-perplexity -q -m m.gguf --base renamed.gguf --ctx 64 --chunks 1 text 2>&1; echo $?)" \
+	"gguf-perplexity: m.gguf: token $last is '$(gguf-info --json m.gguf |
+	jq -r ".metadata[\"tokenizer.ggml.tokens\"][$last]")', but 'odd' in renamed.gguf: they cannot be compared
+2"
+
 # scores from the logits of a window, which begins anew at the start of a text; in F16 the model lacks only what is
 # subnormal there, and diverges by less than sums of floats can tell
 ok "nearly the same model" gguf-convert -q --type f16 -o f.gguf "$DATA/wiki-7m"
