@@ -428,8 +428,13 @@ enum ggu_status general_override(struct ggu_meta *m, const char *json_file, stru
 	enum ggu_status s = file_slurp_any(json_file, MAX_OVERRIDE, &text, &n, err);
 	if (!s && !name) s = ggu_no_memory(err);
 	if (!s) s = file_json_text(text, n, name, 0, JSON_REJECT_DUPLICATES, &o, err);
-	json_object_foreach(o, key, v)
-		if (!s && (s = override_one(m, key, v))) not_that(m, s, name, key, v, err);
+	json_object_foreach(o, key, v) {
+		s = override_one(m, key, v);
+		if (s) {
+			not_that(m, s, name, key, v, err);
+			break;
+		}
+	}
 	json_decref(o);
 	free(text);
 	free(name);

@@ -298,7 +298,8 @@ static enum ggu_status add_tensor(struct builder *b, const struct yaml_node *key
 	}
 	if (!(o->name = strdup(name))) return ggu_no_memory(b->err);
 	s = gather(b, e, &g);
-	if (!s && (v = ggu_grow(b->p->v, b->p->n, sizeof *v))) {
+	v = s ? NULL : ggu_grow(b->p->v, b->p->n, sizeof *v);
+	if (v) {
 		b->p->v = v;
 		v[b->p->n++] = *o;
 		for (size_t k = 0; k < o->n_parts; k++)

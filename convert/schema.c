@@ -185,7 +185,8 @@ enum ggu_status schema_check(const struct config *c, struct ggu_error *err)
 		if (k == N_PARTS)
 			return config_fail(c, conv->keys[i], err, "%.60s: unknown key", conv->keys[i]->text);
 		if (yaml_null(at)) continue;
-		if (parts[k].whole && ((s = parts[k].whole(&w, conv->keys[i], at)) || !parts[k].each)) continue;
+		if (parts[k].whole) s = parts[k].whole(&w, conv->keys[i], at);
+		if (s || !parts[k].each) continue;
 		if (at->kind != YAML_MAPPING) return config_fail(c, at, err, "%.60s: expected a mapping", parts[k].key);
 		for (size_t j = 0; j < at->count && !s; j++) s = parts[k].each(&w, at->keys[j], at->items[j]);
 	}

@@ -73,10 +73,10 @@ enum ggu_status imatrix_read(struct imatrix **out, const char *path, struct ggu_
 	uint64_t bytes = UINT64_MAX;
 	enum ggu_status s;
 	int fd = standard ? 0 : open(path, O_RDONLY | O_CLOEXEC);
-	off_t at;
+	off_t at = -1;
 	if (fd < 0) return ggu_fail(err, GGU_ERR_IO, GGU_NO_OFFSET, "", "open");
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (at = lseek(fd, 0, SEEK_CUR)) >= 0)
-		bytes = at < st.st_size ? (uint64_t)(st.st_size - at) : 0;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) at = lseek(fd, 0, SEEK_CUR);
+	if (at >= 0) bytes = at < st.st_size ? (uint64_t)(st.st_size - at) : 0;
 	im = imatrix_new();
 	s = im ? read_form(im, path, fd, bytes, err) : ggu_no_memory(err);
 	if (!standard) close(fd);

@@ -139,8 +139,8 @@ static enum ggu_status write_all(struct run *r, const struct recipe *recipe, con
 	enum ggu_status s = remake_check(&re, NULL, err);
 	if (s == GGU_OK) s = remake_meta(&re, ggu_file_meta(r->f), recipe_file_type(recipe), &meta, err);
 	if (s == GGU_OK) s = remake_writer(&re, meta, &w, err);
-	if (s == GGU_OK && !(pool = ggu_pool_new(r->o->n_threads)))
-		s = ggu_no_memory(err);
+	if (s == GGU_OK) pool = ggu_pool_new(r->o->n_threads);
+	if (s == GGU_OK && !pool) s = ggu_no_memory(err);
 	if (s == GGU_OK) s = remake_write(&re, w, to, pool, err);
 	ggu_pool_free(pool);
 	ggu_writer_free(w);

@@ -112,7 +112,7 @@ INLINE void tile(size_t n_blocks, const char *w, const char *x, const int32_t *o
 		if (kind == MUL_256_MIN)
 			minima(same, w + mul_panel_mn(kind, OUTPUTS), x + mul_strip_sum(block, TILE_TOKENS),
 				x + mul_strip_lack(TILE_TOKENS), to_m, a);
-		own += OUTPUTS;
+		if (OWN > 1) own += OUTPUTS;    /* tile_plain.h has no own sums */
 	}
 }
 /* Stores registers: for an initializer compilers emit `rep stos`, which is slow to start. */

@@ -142,7 +142,8 @@ static void check_shards(const struct run *r, uint32_t n_shards)
 {
 	void (*const tell)(const char *fmt, ...) = o.dry_run ? msg_warn : msg_die;
 	if (r->n < n_shards)
-		tell("%s: has %zu tensor%s, too few for %u shards", r->re.name, r->n, text_s(r->n), n_shards);
+		tell("%s: has %zu tensor%s, too few for %u shard%s", r->re.name, r->n, text_s(r->n), n_shards,
+			text_s(n_shards));
 }
 /* RECIPE IN, IN RECIPE, RECIPE, or IN with --plan */
 static const struct recipe *operands(int n, char **v, const char **in)
@@ -150,7 +151,11 @@ static const struct recipe *operands(int n, char **v, const char **in)
 	const struct recipe *r = NULL;
 	const char *file[3];
 	int files = 0;
-	for (int i = 0; i < n; i++) if (r || !(r = recipe_find(v[i]))) file[files++] = v[i];
+	for (int i = 0; i < n; i++) {
+		const struct recipe *named = r ? NULL : recipe_find(v[i]);
+		if (named) r = named;
+		else file[files++] = v[i];
+	}
 	if (r && o.plan)
 		msg_usage("the recipe %s and --plan cannot be combined", recipe_name(r));
 	if (!r && !o.plan) typeplan_no_recipe(file, files);

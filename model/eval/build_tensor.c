@@ -327,7 +327,9 @@ static enum ggu_status divisors(struct builder *b, const struct yaml_node *map, 
 		at = yaml_get(at, "by");
 	}
 	TRY(choose(&outside, at, key, &name));
-	if (!yes || !name || !(t = find_any(&outside, name))) return GGU_OK;
+	if (!yes || !name) return GGU_OK;
+	t = find_any(&outside, name);
+	if (!t) return GGU_OK;
 	TRY(read_vector(b, t, &x));
 	if (!has_rows(&x, n, 1)) return wrong_length(&outside, at, name, n, 1);
 	for (size_t i = 0; i < n && !b->shapes_only; i++)

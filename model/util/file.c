@@ -162,8 +162,11 @@ enum ggu_status file_slurp_any(const char *path, size_t max, char **text, size_t
 	enum ggu_status s;
 	if (!name) s = no_memory(err, path);
 	else if (fd < 0) s = call_failed(err, name, "open", e);
-	else if ((s = whole_all(&w, max, err)) != GGU_OK) ggu_error_file(err, name);
-	if (fd > 0) close(fd);
+	else {
+		s = whole_all(&w, max, err);
+		if (s) ggu_error_file(err, name);
+	}
+	if (!standard && fd >= 0) close(fd);
 	free(name);
 	if (s) {
 		free(w.p);

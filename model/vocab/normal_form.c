@@ -53,9 +53,14 @@ static enum ggu_status sort_all(struct points *a, struct ggu_error *err)
 		unsigned last = class_of(a->p[from]), c;
 		to = from + 1;
 		if (!last) continue;
-		for (; to < a->n && (c = class_of(a->p[to])) != 0; to++, last = c) if (c < last) sorted = false;
+		for (; to < a->n; to++, last = c) {
+			c = class_of(a->p[to]);
+			if (!c) break;
+			if (c < last) sorted = false;
+		}
 		if (sorted) continue;
-		if (!spare && !(spare = malloc((a->n - from)*sizeof *spare))) return ggu_no_memory(err);
+		if (!spare) spare = malloc((a->n - from)*sizeof *spare);
+		if (!spare) return ggu_no_memory(err);
 		sort_marks(a->p + from, to - from, spare);
 	}
 	free(spare);

@@ -52,7 +52,9 @@ static void put(struct buf *to, const char *text) { buf_put(to, text, strlen(tex
  * brace is a letter, where PCRE would take the next one for a name. */
 static const char *put_own_escape(struct buf *to, const char *p)
 {
-	const char *name = p + 3 + (p[1] && p[2] == '{' && p[3] == '^'), *end;
+	const bool property = p[1] == 'p' || p[1] == 'P';
+	const char *name = p + 3 + (p[1] && p[2] == '{' && p[3] == '^'),
+		*end = property && p[2] == '{' ? strchr(name, '}') : NULL;
 	struct buf script = { 0 };
 	pcre2_code *re = NULL;
 	int code;
@@ -63,8 +65,8 @@ static const char *put_own_escape(struct buf *to, const char *p)
 		put(to, "}");
 		return p + 6;
 	}
-	if ((p[1] != 'p' && p[1] != 'P') || p[2] != '{' || !(end = strchr(name, '}')) || end == name) {
-		bool letter = (p[1] == 'p' || p[1] == 'P') && p[2] != '{';
+	if (!end || end == name) {
+		const bool letter = property && p[2] != '{';
 		buf_put(to, p + letter, 2 - letter);
 		return p + 2;
 	}
@@ -238,7 +240,8 @@ bool pretok_pattern(const char *p, struct buf *to)
 	buf_put(to, "", 0);
 	while (p && *p) {
 		struct class c = { 0 };
-		const char *other = *p == '\\' && p[1] ? escape(p[1], false) : NULL, *next;
+		const char *other = *p == '\\' && p[1] ? escape(p[1], false) : NULL,
+			*after_bound = *p == '{' ? put_bound(to, p) : p;
 		if (*p == '[') {
 			p = read_class(p + 1, &c, 1);
 			put_class(&c, to);
@@ -248,7 +251,7 @@ bool pretok_pattern(const char *p, struct buf *to)
 			p += 2;
 		} else if (*p == '\\' && p[1]) p = put_own_escape(to, p);
 		else if (*p == '(' && p[1] == '?') p = put_options(to, p + 2);
-		else if (*p == '{' && (next = put_bound(to, p)) != p) p = next;
+		else if (after_bound != p) p = after_bound;
 		else buf_put(to, p++, 1);
 	}
 	return p;

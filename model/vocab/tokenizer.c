@@ -349,7 +349,8 @@ enum ggu_status tokenizer_new(struct tokenizer **out, const struct vocab *v, str
 	if (!t) return ggu_no_memory(err);
 	t->v = v;
 	s = pretok_new(&t->pre, v, err);
-	if (!s && !(own = vocab_own(v))) s = ggu_no_memory(err);
+	if (!s) own = vocab_own(v);
+	if (!s && !own) s = ggu_no_memory(err);
 	if (!s)
 		s = kind && !strcmp(kind, "WordPiece") ? wordpiece_new(&t->words, v, own, err)
 			: kind && !strcmp(kind, "Unigram") ? unigram_new(&t->pieces, v, own, err)

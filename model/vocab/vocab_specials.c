@@ -40,7 +40,9 @@ static void forget_pieces(struct vocab *v, const bool *other)
 	json_t *model = json_object_get(v->pipeline, "model"), *user = json_object_get(model, "user_defined"), *kept,
 		*id;
 	size_t i;
-	if (!user || !(kept = json_array())) return;
+	if (!user) return;
+	kept = json_array();
+	if (!kept) return;
 	json_array_foreach(user, i, id)
 		if (!other[json_integer_value(id)]) json_array_append(kept, id);
 	json_object_set_new(model, "user_defined", kept);
