@@ -90,7 +90,9 @@ static float *read_floats(const char *path, size_t *n)
 	FILE *f = fopen(path, "rb");
 	long bytes;
 	float *v;
-	if (!f || fseek(f, 0, SEEK_END) || (bytes = ftell(f)) < 0 || fseek(f, 0, SEEK_SET)) die(path);
+	if (!f || fseek(f, 0, SEEK_END)) die(path);
+	bytes = ftell(f);
+	if (bytes < 0 || fseek(f, 0, SEEK_SET)) die(path);
 	*n = (size_t)bytes/sizeof *v;
 	v = get(*n, sizeof *v);
 	if (fread(v, sizeof *v, *n, f) != *n) die(path);
