@@ -83,3 +83,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	arch_set_free(set);
 	return 0;
 }
+
+/* Puts a pair of the language of descriptions into a mapping in braces: keys that may not stand together, or not
+ * there, are seldom found by changing bytes. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t most, unsigned seed)
+{
+	static const char *const pairs[] = { "from: a, ", "make: \"[1]\", ", "transform: transpose, ", "when: n > 1, ",
+		"optional: true, ", "bias: \"false\", ", "bias: \"true\", ", "stack: 2, ", "type: f16, ",
+		"pack: mxfp4, ", "scales: a, ", "each: i, ", "list: \"[1]\", ", "value: n, ", "of: a, ",
+		"all.*: {make: \"[1]\"}, " };
+	const char *pair = pairs[seed*2654435761u >> 28];
+	const size_t k = strlen(pair);
+	const uint8_t *config = memmem(data, n, "\n--- config", 11);    /* what follows is no description */
+	const size_t end = config ? (size_t)(config - data) : n;
+	size_t braces = 0, at = 0, of;
+
+	_Static_assert(sizeof pairs/sizeof *pairs == 16, "four bits choose a pair");
+	for (size_t i = 0; i < end; i++)
+		braces += data[i] == '{';
+	if (!braces || n + k > most || seed%4 == 0)
+		return LLVMFuzzerMutate(data, n, most);
+	for (of = seed%braces + 1; of; at++)
+		of -= data[at] == '{';
+	memmove(data + at + k, data + at, n - at);
+	memcpy(data + at, pair, k);
+	return n + k;
+}
